@@ -1,0 +1,331 @@
+//! The contract between a store and the rest of the library.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+use crate::record::{
+    BreakNote, Claim, Grant, Holding, Judged, Revision, Snapshot, Standing, Target,
+};
+use crate::{Capabilities, Epoch, Error, HolderInfo, LossReason, Name, Policy, Result, handshake};
+
+/// A store that can hold leases.
+///
+/// This trait is the contract between a store and the rest of the library. Applications use
+/// [`Coordinator`](crate::Coordinator); only a new store implements this. The crate
+/// `lease-conformance` turns every promise below into a test, and the words after each `Case:` name
+/// it. A backend that passes the suite may be used anywhere another one is.
+///
+/// The methods are the single steps of the protocol on one name. The two composite ones,
+/// [`join`](Self::join) and [`take`](Self::take), are written once over the others in
+/// [`handshake`]; a store that can do one of them in one atomic step overrides it.
+///
+/// # What every implementation promises
+///
+/// 1. **One exclusive.** While a name has an exclusive record, draining or granted, no other is
+///    installed, unless over exactly the record that the caller judged.
+///    (Case: `exclusion::only_one_racer_wins`.)
+/// 2. **Epochs rise.** Each commit of a name gives a higher epoch than any before it, also after
+///    release, expiry, break and clean-up. (Case: `epoch::rises_across_release`.)
+/// 3. **A withdrawn exclusive leaves no epoch.** Only a commit raises it (rule R20).
+///    (Case: `epoch::a_withdrawn_exclusive_does_not_raise_it`.)
+/// 4. **Each change is one atomic conditional step at the store.** Reading, deciding here and
+///    writing unconditionally is never correct. (Case: `renewal::never_brings_back_a_lost_lease`.)
+/// 5. **Reads that decide are not stale.** [`observe`](Self::observe), [`confirm`](Self::confirm)
+///    and every step see all that was acknowledged before they were called (rule R3).
+///    (Case: `handshake::an_observer_sees_what_was_acknowledged`.)
+/// 6. **No local clocks in shared records.** Ages are judged on the store's clock, or by
+///    observation. (Case: `expiry::a_holder_is_judged_by_its_own_ttl`.)
+/// 7. **Repeats are harmless.** The same step with the same nonce and beat changes nothing twice,
+///    and answers as the first one did. (Case: `ambiguity::a_repeated_install_is_the_same_one`.)
+/// 8. **What was removed stays removed.** A record's nonce, once withdrawn, evicted or broken,
+///    never comes back, not even by a late repeat of its registration (rule R19).
+///    (Case: `ambiguity::a_late_registration_revives_nothing`.)
+/// 9. **Unreadable is held.** A record that cannot be read is shown, blocks, and can be broken.
+///    (Case: `erasure::a_newer_record_is_respected`.)
+///
+/// # What an implementation must not do
+///
+/// Retry, sleep, or log above `debug`. Patience and policy live in the caller, which measures the
+/// lease from *before* it calls; a retry hidden in here would spend time that the holder believes
+/// it still has.
+///
+/// # Cancel safety
+///
+/// Any future returned here may be dropped at any await. The request may still reach the store; if
+/// it does, its record ends one ttl later; and either way this value stays usable.
+/// (Case: `cancellation::an_abandoned_step_expires`.)
+///
+/// # Errors
+///
+/// Being refused is an answer, not an error. The only errors are [`Error::Unavailable`],
+/// [`Error::Unsupported`] and [`Error::Misconfigured`]. A request that left without an answer coming
+/// back says [`Effect::Unknown`](crate::Effect::Unknown). A failed login, a missing bucket or a lack
+/// of rights is `Misconfigured`, so that nobody retries it for a night.
+/// (Case: `outage::an_outage_is_never_an_answer`.)
+#[async_trait]
+pub trait Backend: Debug + Send + Sync + 'static {
+    /// A short name for logs and errors, such as `"memory"`.
+    fn kind(&self) -> &'static str;
+
+    /// What this store can and cannot do. The same for the life of the value.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Shows all that the store holds of `name`, as of no earlier than the call.
+    ///
+    /// The protocol decides by it, so it may write to the store (a probe of its clock).
+    async fn observe(&self, name: &Name) -> Result<Snapshot>;
+
+    /// Shows the same to people and tools, without writing anything; read rights are enough.
+    ///
+    /// It may be a little old, and ages may be unknown. Never act on it as if it were a lock.
+    /// (Case: `inspection::looking_changes_nothing`.)
+    async fn inspect(&self, name: &Name) -> Result<Snapshot>;
+
+    /// Creates a writer's record, whatever else is there (step W1).
+    ///
+    /// If the record is there already, an earlier call got through: answers with its revision. If
+    /// it was there and was removed, answers [`Registered::Void`].
+    async fn register(&self, claim: &Claim) -> Result<Registered>;
+
+    /// Makes `claim` the exclusive record of its name, draining (step X1).
+    ///
+    /// Goes through only from the state that `seen` shows: no exclusive there, or, with `over`,
+    /// exactly that one, judged as said ([`Judged::ByStore`] is judged again at this step). Repeated
+    /// with the same nonce it answers with the record that is there.
+    async fn install(
+        &self,
+        claim: &Claim,
+        seen: &Snapshot,
+        over: Option<(&Target, Judged)>,
+    ) -> Result<Installed>;
+
+    /// Grants the exclusive that the caller installed and has drained for (step X3).
+    ///
+    /// Goes through only while the record is there with this nonce, and gives the next epoch.
+    /// Repeated it answers with the epoch that was given.
+    async fn commit(&self, mine: &Holding) -> Result<Committed>;
+
+    /// Renews several records of one's own, each on its own condition; answers in the same order.
+    ///
+    /// A record is renewed only if it is there with this nonce, at the last acknowledged beat or at
+    /// an unanswered one since; then it carries `beat`, `ttl` and a new revision. It is never
+    /// created (rule R2). At most [`Capabilities::renew_batch`] at once.
+    async fn renew(&self, mine: &[Holding]) -> Vec<Result<Renewed>>;
+
+    /// Proves that the record is still there, as of no earlier than the call.
+    async fn confirm(&self, mine: &Holding) -> Result<Confirmed>;
+
+    /// Removes one's own record, granted or not, and keeps the epoch.
+    ///
+    /// By nonce alone: it never touches anybody else's record, however late it comes (rule R14).
+    /// Removing what is not there is an answer, not an error.
+    async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn>;
+
+    /// Removes somebody's stale record (rules R9, R10, R13).
+    ///
+    /// Goes through only if, at this step, the record is stale ([`Judged::ByStore`]), or is at
+    /// exactly this revision ([`Judged::Observed`], [`Judged::DeadProcess`]). A store that cannot
+    /// remove it at once may let it end a little later; the next snapshot tells.
+    async fn evict(&self, name: &Name, target: &Target, judged: Judged) -> Result<Evicted>;
+
+    /// Removes exactly the record that an operator was shown, fresh or not.
+    ///
+    /// Of a granted exclusive it raises the epoch, so that the broken holder is fenced. Breaking
+    /// one writer does not, since that would fence the other valid writers too. The note is kept.
+    /// It goes by nonce: a holder that renews is still the holder that was shown.
+    async fn break_record(
+        &self,
+        name: &Name,
+        nonce: crate::Nonce,
+        note: &BreakNote,
+    ) -> Result<Broken>;
+
+    /// Moves one's own record to another process, at most once for each revision.
+    ///
+    /// Goes through only at exactly `mine.revision`; then the record carries `info` and `beat`.
+    async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed>;
+
+    /// The names that the store knows, held or not, in no particular order. For people and tools.
+    async fn names(&self) -> Result<Vec<Name>>;
+
+    /// Wakes waiters whenever something changes on `name`, where the store can.
+    ///
+    /// A wake-up says "look again" and nothing else; a missed one costs time, never safety.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] exactly where [`Capabilities::push`] is false.
+    async fn watch(&self, name: &Name) -> Result<Box<dyn Watch>> {
+        let _ = name;
+        Err(Error::Unsupported { backend: self.kind(), feature: "watch" })
+    }
+
+    /// A writer's whole handshake: look, insert, then check (rules R1, R11, R24).
+    ///
+    /// The caller counts its belief from before this call, checks it at the grant (rules R4, R5)
+    /// and, after an error or a dropped future, withdraws the nonce and starts again with another.
+    async fn join(&self, claim: &Claim, policy: &Policy) -> Result<Joined> {
+        handshake::join(self, claim, policy).await
+    }
+
+    /// One round of an exclusive's handshake: install or renew, drain, commit if drained.
+    ///
+    /// The first round has no `draining`; each next one gets what the last one answered, or after an
+    /// error [`Draining::after_a_failed_round`]. The caller waits between rounds, counts its belief from before the last round's call, checks it at the
+    /// grant (rules R4, R6), and withdraws the nonce when it gives up.
+    async fn take(
+        &self,
+        claim: &Claim,
+        draining: Option<&Draining>,
+        policy: &Policy,
+    ) -> Result<Taken> {
+        handshake::take(self, claim, draining, policy).await
+    }
+}
+
+/// Wakes a waiter.
+#[async_trait]
+pub trait Watch: Send + Debug {
+    /// Ends when something may have changed since the last call, or since the watch began.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] when the push is gone; the waiter then goes on polling.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a change is not forgotten.
+    async fn changed(&mut self) -> Result<()>;
+}
+
+/// The answer to [`Backend::register`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// The record is there.
+    Here(Revision),
+    /// It was there and has been removed: this nonce is spent.
+    Void,
+}
+
+/// The answer to [`Backend::install`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Installed {
+    /// The record is there.
+    Here(Revision),
+    /// The name changed since it was seen, or the other record is not stale after all.
+    Refused,
+}
+
+/// The answer to [`Backend::commit`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// Granted.
+    Granted {
+        /// The new epoch.
+        epoch: Epoch,
+        /// The record's new revision.
+        revision: Revision,
+    },
+    /// The record is not there any more, or somebody condemned it.
+    Lost,
+}
+
+/// The answer to [`Backend::renew`], for one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// It lives one ttl longer.
+    Renewed {
+        /// Its new revision.
+        revision: Revision,
+        /// For a writer: whether an exclusive waits for it to end.
+        drain: bool,
+    },
+    /// It is not ours any more.
+    Lost(LossReason),
+}
+
+/// The answer to [`Backend::confirm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmed {
+    /// The record is there.
+    Held {
+        /// For a writer: whether an exclusive waits for it to end.
+        drain: bool,
+    },
+    /// It is not ours any more.
+    Lost(LossReason),
+}
+
+/// The answer to [`Backend::withdraw`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// It was there and is gone.
+    Removed,
+    /// It was not there: released, taken over or broken before.
+    NotThere,
+}
+
+/// The answer to [`Backend::evict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evicted {
+    /// It is gone, or will be by the time that the store says.
+    Condemned,
+    /// It was not stale at this step, was renewed since, or was gone already.
+    Kept,
+}
+
+/// The answer to [`Backend::break_record`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It is gone.
+    Broken {
+        /// The name's epoch from now on.
+        epoch: Epoch,
+    },
+    /// No such record is there: nothing changed.
+    NotThere,
+}
+
+/// The answer to [`Backend::join`].
+#[derive(Clone, Debug)]
+pub enum Joined {
+    /// Granted.
+    Granted(Grant),
+    /// An exclusive is there; nothing was left behind.
+    Refused(Standing),
+}
+
+/// An exclusive that is installed and waits for writers to end.
+#[derive(Clone, Debug)]
+pub struct Draining {
+    /// One's own record.
+    pub holding: Holding,
+    /// Whether it took over from a holder that had not released.
+    pub took_over: bool,
+    /// Whom it waits for.
+    pub waiting_for: Standing,
+}
+
+impl Draining {
+    /// What to go on with after a round that failed: that round's renewal may have got through, so
+    /// the next one takes another beat (rule R8).
+    #[must_use]
+    pub fn after_a_failed_round(self) -> Self {
+        Self { holding: self.holding.next_beat(), ..self }
+    }
+}
+
+/// The answer to [`Backend::take`].
+#[derive(Clone, Debug)]
+pub enum Taken {
+    /// Granted.
+    Granted(Grant),
+    /// Installed; writers are left. Call again.
+    Draining(Draining),
+    /// Another exclusive is there, or expired writers that the policy respects; nothing of ours
+    /// was left behind.
+    Refused(Standing),
+    /// Our record was removed while it drained: an operator broke it, or it expired.
+    Displaced(Epoch),
+}

@@ -1,0 +1,136 @@
+//! Which process holds, exactly enough to know that it is gone.
+
+use serde::{Deserialize, Serialize};
+
+/// One process of one boot of one machine: what a pid alone is not.
+///
+/// A pid is used again after a restart, every container has a pid 1, and two machines may share a
+/// host name. So a process counts as dead only where boot and pid namespace are this process's own
+/// and no process with that pid *and* start time is left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProcessId {
+    /// The kernel's random id of this boot.
+    pub boot: String,
+    /// The pid namespace, by its inode.
+    pub namespace: u64,
+    /// The pid within that namespace.
+    pub pid: u32,
+    /// When the process started, in the kernel's ticks since boot.
+    pub started: u64,
+}
+
+/// What can be said of a process from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// It runs.
+    Alive,
+    /// It ran here, in this boot and pid namespace, and is gone.
+    Dead,
+    /// It belongs to another machine, boot or pid namespace, or the system does not tell.
+    Unknown,
+}
+
+impl ProcessId {
+    /// This process, where the system tells (Linux).
+    #[must_use]
+    pub fn of_this_process() -> Option<Self> {
+        let pid = std::process::id();
+        Some(Self { boot: boot()?, namespace: namespace()?, pid, started: started(pid).ok()?? })
+    }
+
+    /// Whether that process still runs, as far as it can be told from this one.
+    #[must_use]
+    pub fn liveness(&self) -> Liveness {
+        let here = boot().zip(namespace());
+        if here != Some((self.boot.clone(), self.namespace)) {
+            return Liveness::Unknown;
+        }
+        match started(self.pid) {
+            Ok(Some(started)) if started == self.started => Liveness::Alive,
+            Ok(_) => Liveness::Dead,
+            Err(_) => Liveness::Unknown,
+        }
+    }
+}
+
+fn boot() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The text of the link is `pid:[4026531836]`.
+fn namespace() -> Option<u64> {
+    let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// When the process with this pid started, `None` if there is none or it is a zombie: its work is
+/// over though its parent has not asked for its exit status yet.
+///
+/// An error means that the system does not tell.
+fn started(pid: u32) -> std::io::Result<Option<u64>> {
+    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        // Without this entry nobody's absence is proof: /proc may not be mounted.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            std::fs::metadata("/proc/self/stat")?;
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    // The second field is the command in brackets and may itself contain brackets and spaces.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let mut fields = fields.split(' ');
+    if matches!(fields.next(), Some("Z" | "X")) {
+        return Ok(None);
+    }
+    // Field 22 of the whole line, field 20 after the command.
+    fields.nth(18).and_then(|text| text.parse().ok()).map(Some).ok_or_else(|| {
+        std::io::Error::new(std::io::ErrorKind::InvalidData, "stat has no start time")
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive() {
+        let me = ProcessId::of_this_process().unwrap();
+        assert_eq!(me.liveness(), Liveness::Alive);
+    }
+
+    #[test]
+    fn a_reused_pid_is_not_the_old_process() {
+        let mut earlier = ProcessId::of_this_process().unwrap();
+        earlier.started -= 1;
+        assert_eq!(earlier.liveness(), Liveness::Dead);
+    }
+
+    #[test]
+    fn a_pid_of_another_boot_or_namespace_proves_nothing() {
+        let me = ProcessId::of_this_process().unwrap();
+        let other_boot = ProcessId { boot: "another".into(), pid: 999_999, ..me.clone() };
+        assert_eq!(other_boot.liveness(), Liveness::Unknown);
+        let other_namespace = ProcessId { namespace: 1, pid: 999_999, ..me };
+        assert_eq!(other_namespace.liveness(), Liveness::Unknown);
+    }
+
+    #[test]
+    fn a_process_that_ended_is_dead_also_before_it_is_reaped() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let me = ProcessId::of_this_process().unwrap();
+        let started = started(child.id()).unwrap().unwrap();
+        let its = ProcessId { pid: child.id(), started, ..me };
+        assert_eq!(its.liveness(), Liveness::Alive);
+
+        child.kill().unwrap();
+        while its.liveness() == Liveness::Alive {
+            std::thread::yield_now();
+        }
+        assert_eq!(its.liveness(), Liveness::Dead);
+        child.wait().unwrap();
+        assert_eq!(its.liveness(), Liveness::Dead);
+    }
+}
