@@ -1,0 +1,166 @@
+//! mongod: alone, or as a replica set that has a primary.
+
+mod wire;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::folder;
+use crate::port::Port;
+use crate::program::Program;
+use crate::server::{Probe, Recipe, Server};
+use crate::wait::{self, Look};
+use wire::{Reply, Value};
+
+/// The name of every replica set that is started here.
+const SET: &str = "rs0";
+/// A mongod is there after one second, on a machine that is busy after ten.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// An election takes two seconds with the timeout below.
+const ELECTS_WITHIN: Duration = Duration::from_secs(60);
+/// So that a test of a failover waits two seconds and not the ten that are the default.
+const ELECTION_TIMEOUT_MS: i32 = 2_000;
+
+/// One mongod that is no member of anything.
+///
+/// # Errors
+///
+/// When it cannot be had or started.
+pub fn standalone() -> Result<Server> {
+    if let Some(named) = Server::named_by("LEASE_TEST_MONGO_URL") {
+        return Ok(named);
+    }
+    let port = Port::free()?;
+    let address = port.address();
+    let url = format!("mongodb://{address}/?directConnection=true");
+    Server::start(recipe(port, url, &[], Box::new(move || answers(address)))?)
+}
+
+/// Some mongods that replicate. The testbed initiates them, so that no driver is needed.
+#[derive(Debug)]
+pub struct ReplicaSet {
+    url: String,
+    members: Vec<(SocketAddr, Server)>,
+}
+
+impl ReplicaSet {
+    /// Starts that many members, and waits for a primary with all others as secondaries.
+    ///
+    /// Every commit of the server is journaled as usual; only elections are made faster.
+    ///
+    /// # Errors
+    ///
+    /// When mongod cannot be had or started, or no primary is elected.
+    pub fn start(members: usize) -> Result<Self> {
+        let mut set = Self { url: String::new(), members: Vec::new() };
+        for _ in 0..members {
+            let port = Port::free()?;
+            let address = port.address();
+            let url = format!("mongodb://{address}/?directConnection=true");
+            let probe = Box::new(move || answers(address));
+            let server = Server::start_unready(recipe(port, url, &["--replSet", SET], probe)?)?;
+            set.members.push((address, server));
+        }
+        let hosts: Vec<String> = set.members.iter().map(|(host, _)| host.to_string()).collect();
+        set.url = format!("mongodb://{}/?replicaSet={SET}", hosts.join(","));
+        set.members.iter().try_for_each(|(_, server)| server.wait_until_ready())?;
+        set.initiate()?;
+        set.settled()?;
+        Ok(set)
+    }
+
+    /// Where a client connects: all members.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The members, in no order that means anything.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = &Server> {
+        self.members.iter().map(|(_, server)| server)
+    }
+
+    /// One member, to pause, kill or restart it.
+    pub fn member(&mut self, index: usize) -> Option<&mut Server> {
+        self.members.get_mut(index).map(|(_, server)| server)
+    }
+
+    /// Which member is the primary now, waiting for an election that goes on.
+    ///
+    /// # Errors
+    ///
+    /// When none is elected in time, as without a majority.
+    pub fn primary(&self) -> Result<usize> {
+        wait::until(ELECTS_WITHIN, || {
+            let primary = |(address, _): &(SocketAddr, Server)| is(*address, "isWritablePrimary");
+            self.members.iter().position(primary).ok_or(Look::NotYet(()))
+        })
+        .map_err(|()| Error::new("no primary was elected", "keep a majority of the members alive"))
+    }
+
+    /// Waits for a primary with all others as secondaries.
+    ///
+    /// # Errors
+    ///
+    /// When that does not happen in time.
+    pub fn settled(&self) -> Result<()> {
+        let primary = self.primary()?;
+        let settled = wait::until(ELECTS_WITHIN, || {
+            let mut others = self.members.iter().enumerate().filter(|(index, _)| *index != primary);
+            let follow = others.all(|(_, (address, _))| is(*address, "secondary"));
+            if follow { Ok(()) } else { Err(Look::NotYet(())) }
+        });
+        settled.map_err(|()| Error::new("a member did not catch up", "see the members' logs"))
+    }
+
+    fn initiate(&self) -> Result<()> {
+        let members = self.members.iter().zip(0..).map(|((address, _), id)| {
+            Value::document([("_id", Value::Int(id)), ("host", Value::Text(address.to_string()))])
+        });
+        let settings = [("electionTimeoutMillis", Value::Int(ELECTION_TIMEOUT_MS))];
+        let config = Value::document([
+            ("_id", Value::Text(SET.to_owned())),
+            ("members", Value::array(members)),
+            ("settings", Value::document(settings)),
+        ]);
+        let remedy = "see whether the members reach each other on the loopback interface";
+        let (first, _) = self.members.first().ok_or_else(|| Error::new("no members", remedy))?;
+        let reply = command(*first, [("replSetInitiate", config)]);
+        reply.map(drop).map_err(|reason| Error::new(format!("replSetInitiate: {reason}"), remedy))
+    }
+}
+
+fn recipe(port: Port, url: String, more: &[&str], probe: Box<Probe>) -> Result<Recipe> {
+    let folder = folder::temporary("mongod")?;
+    let mut arguments = vec!["--dbpath".into(), folder.path().into()];
+    arguments.extend(["--port".into(), port.number().to_string().into()]);
+    arguments.extend(["--bind_ip", "127.0.0.1", "--nounixsocket"].map(Into::into));
+    // Several mongods share a test machine; half of its memory each is too much.
+    arguments.extend(["--wiredTigerCacheSizeGB", "0.25"].map(Into::into));
+    // Allows `failCommand`, by which a test loses an answer at a chosen moment.
+    arguments.extend(["--setParameter", "enableTestCommands=1"].map(Into::into));
+    arguments.extend(more.iter().map(Into::into));
+    let ports = vec![port];
+    let (program, within) = (Program::MONGOD, STARTS_WITHIN);
+    Ok(Recipe { program, url, arguments, folder, ports, probe, within })
+}
+
+fn answers(address: SocketAddr) -> std::result::Result<(), String> {
+    command(address, [("ping", Value::Int(1))]).map(drop)
+}
+
+/// Whether `hello` says so.
+fn is(address: SocketAddr, role: &str) -> bool {
+    command(address, [("hello", Value::Int(1))]).is_ok_and(|reply| reply.flag(role))
+}
+
+fn command<const N: usize>(
+    to: SocketAddr,
+    fields: [(&str, Value); N],
+) -> std::result::Result<Reply, String> {
+    let database = ("$db", Value::Text("admin".to_owned()));
+    let reply = wire::call(to, &Value::document(fields.into_iter().chain([database])))
+        .map_err(|failure| failure.to_string())?;
+    if reply.number("ok") == Some(1.0) { Ok(reply) } else { Err(reply.text("errmsg")) }
+}

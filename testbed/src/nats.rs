@@ -1,0 +1,114 @@
+//! nats-server with JetStream: alone, or three that replicate.
+
+mod wire;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::error::{OrRemedy, Result};
+use crate::folder;
+use crate::port::{self, Port};
+use crate::program::Program;
+use crate::server::{Recipe, Server};
+
+/// A node alone is there at once; three elect their leaders within some seconds.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// The smallest number that goes on when one is lost.
+const NODES: usize = 3;
+
+/// One server with JetStream, on files of its own.
+///
+/// # Errors
+///
+/// When it cannot be had or started.
+pub fn single() -> Result<Server> {
+    if let Some(named) = Server::named_by("LEASE_TEST_NATS_URL") {
+        return Ok(named);
+    }
+    let port = Port::free()?;
+    let address = port.address();
+    let folder = folder::temporary("nats")?;
+    let mut arguments = vec!["-js".into(), "-sd".into(), folder.path().into()];
+    arguments.extend(["-a", "127.0.0.1", "-p"].map(Into::into));
+    arguments.push(port.number().to_string().into());
+    Server::start(Recipe {
+        program: Program::NATS,
+        url: format!("nats://{address}"),
+        arguments,
+        folder,
+        ports: vec![port],
+        probe: Box::new(move || wire::places_a_stream(address, 1)),
+        within: STARTS_WITHIN,
+    })
+}
+
+/// Three servers that place streams of three replicas.
+#[derive(Debug)]
+pub struct Cluster {
+    url: String,
+    nodes: Vec<Server>,
+}
+
+impl Cluster {
+    /// Starts them, and waits until each of them can have a stream of three replicas placed.
+    ///
+    /// # Errors
+    ///
+    /// When nats-server cannot be had or started.
+    pub fn start() -> Result<Self> {
+        let clients: [Port; NODES] = port::free()?;
+        let routes: [Port; NODES] = port::free()?;
+        let all_routes: Vec<String> =
+            routes.iter().map(|port| format!("nats://{}", port.address())).collect();
+        let all_routes = all_routes.join(", ");
+        let addresses: Vec<String> =
+            clients.iter().map(|port| port.address().to_string()).collect();
+        let mut nodes = Vec::new();
+        for (index, ports) in clients.into_iter().zip(routes).enumerate() {
+            nodes.push(Server::start_unready(node(index, ports, &all_routes)?)?);
+        }
+        nodes.iter().try_for_each(Server::wait_until_ready)?;
+        let urls: Vec<String> = addresses.iter().map(|host| format!("nats://{host}")).collect();
+        Ok(Self { url: urls.join(","), nodes })
+    }
+
+    /// Where a client connects: all nodes, separated by commas.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The nodes, named `node-0` to `node-2` among themselves.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Server> {
+        self.nodes.iter()
+    }
+
+    /// One node, to pause, kill or restart it.
+    pub fn node(&mut self, index: usize) -> Option<&mut Server> {
+        self.nodes.get_mut(index)
+    }
+}
+
+fn node(index: usize, (client, route): (Port, Port), all_routes: &str) -> Result<Recipe> {
+    let folder = folder::temporary("nats")?;
+    let address: SocketAddr = client.address();
+    let config = format!(
+        "server_name: node-{index}\n\
+         listen: \"{address}\"\n\
+         jetstream {{ store_dir: \"store\" }}\n\
+         cluster {{ name: testbed, listen: \"{}\", routes: [{all_routes}] }}\n",
+        route.address()
+    );
+    let path = folder.path().join("nats.conf");
+    fs::write(&path, config).or_remedy(path.display(), "see whether the disk is full")?;
+    Ok(Recipe {
+        program: Program::NATS,
+        url: format!("nats://{address}"),
+        arguments: vec!["-c".into(), path.into()],
+        folder,
+        ports: vec![client, route],
+        probe: Box::new(move || wire::places_a_stream(address, NODES)),
+        within: STARTS_WITHIN,
+    })
+}
