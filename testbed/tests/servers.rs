@@ -80,6 +80,7 @@ fn a_server_ends_with_its_handle_also_in_a_panic() -> Result<()> {
     Ok(())
 }
 
+#[expect(clippy::expect_used, reason = "a helper of tests: a failure is the test's failure")]
 fn comes_back_after_a_crash(server: &mut Server) -> Result<()> {
     let address = address_of(server);
     TcpStream::connect(address).expect("it answers");
