@@ -1,0 +1,95 @@
+//! The project's chores: `cargo xtask` lists them.
+//!
+//! What CI runs is `cargo xtask ci`, so that a green run here is a green run there.
+
+#![expect(clippy::print_stdout, reason = "chores talk to a person at a terminal")]
+#![expect(clippy::print_stderr, reason = "chores talk to a person at a terminal")]
+
+mod check;
+mod features;
+mod metadata;
+mod mutants;
+mod step;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use step::{Failure, heading};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "The project's chores")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// What CI runs: lint, doc, features, test
+    Ci,
+    /// Formatting and clippy, without a warning
+    Lint,
+    /// The documentation, without a warning
+    Doc,
+    /// Each feature of the root package alone, and what it may bring with it
+    Features,
+    /// Every test, with the real servers
+    Test,
+    /// Whether the conformance suite catches every store that is broken on purpose
+    Mutants,
+    /// Licences, advisories and sources of the dependencies
+    Deny {
+        /// Pass when cargo-deny is not installed
+        #[arg(long)]
+        if_installed: bool,
+    },
+    /// The benchmarks
+    Bench {
+        /// One of them, by the name of its file
+        #[arg(long, value_name = "NAME")]
+        only: Option<String>,
+    },
+    /// Finds or installs every server that the tests start
+    Servers,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> Result<(), Failure> {
+    match chore {
+        Chore::Ci => {
+            check::lint()?;
+            check::doc()?;
+            features::check()?;
+            test::everything()
+        }
+        Chore::Lint => check::lint(),
+        Chore::Doc => check::doc(),
+        Chore::Features => features::check(),
+        Chore::Test => test::everything(),
+        Chore::Mutants => mutants::count(),
+        Chore::Deny { if_installed } => check::deny(*if_installed),
+        Chore::Bench { only } => check::bench(only.as_deref()),
+        Chore::Servers => servers(),
+    }
+}
+
+/// Also before the tests: several of them at once would wait for the downloads.
+fn servers() -> Result<(), Failure> {
+    heading("servers");
+    for program in testbed::Program::ALL {
+        println!("{}: {}", program.name(), program.locate()?.display());
+    }
+    Ok(())
+}

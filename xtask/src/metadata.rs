@@ -1,0 +1,56 @@
+//! What cargo knows of the workspace, as far as a chore asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::step::{Failure, cargo, output_of, workspace};
+
+/// The package at the root of the workspace and its features.
+#[derive(Debug)]
+pub(crate) struct RootPackage {
+    pub(crate) name: String,
+    features: BTreeMap<String, Vec<String>>,
+}
+
+impl RootPackage {
+    /// Asks cargo.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let output = output_of(cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
+        let metadata: Value = serde_json::from_slice(&output)
+            .map_err(|failure| Failure::Io("cargo metadata".to_owned(), failure.into()))?;
+        let manifest = workspace().join("Cargo.toml");
+        let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+        let root = packages
+            .iter()
+            .find(|package| package["manifest_path"].as_str() == manifest.to_str())
+            .ok_or_else(|| Failure::Rule("there is no package at the workspace's root".into()))?;
+        let name = root["name"].as_str().unwrap_or_default().to_owned();
+        let features = root["features"].as_object().into_iter().flatten();
+        let features = features.map(|(feature, enables)| (feature.clone(), texts(enables)));
+        Ok(Self { name, features: features.collect() })
+    }
+
+    /// All features but the default ones, which only name others.
+    pub(crate) fn features(&self) -> impl Iterator<Item = &str> {
+        self.features.keys().map(String::as_str).filter(|feature| *feature != "default")
+    }
+
+    /// A feature and all those of the same package that it turns on.
+    pub(crate) fn closure<'a>(&'a self, feature: &'a str) -> BTreeSet<&'a str> {
+        let mut closure = BTreeSet::new();
+        let mut open = vec![feature];
+        while let Some(feature) = open.pop() {
+            let Some(enables) = self.features.get(feature) else { continue };
+            if closure.insert(feature) {
+                open.extend(enables.iter().map(String::as_str));
+            }
+        }
+        closure
+    }
+}
+
+fn texts(array: &Value) -> Vec<String> {
+    let texts = array.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
