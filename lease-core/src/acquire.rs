@@ -1,0 +1,224 @@
+//! Asking for a lease: one try, or waiting until it is there.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Coordinator, Error, HolderInfo, Lease, Mode, Name, Policy, Result, Standing, Takeover, Timing,
+};
+
+mod attempt;
+mod wait;
+
+use attempt::{Attempt, Outcome};
+use wait::Waiter;
+
+/// A request for a lease. Nothing happens before [`acquire`](Self::acquire).
+#[must_use = "a request does nothing until `acquire` is awaited"]
+pub struct Acquire {
+    coordinator: Coordinator,
+    name: Result<Name>,
+    mode: Mode,
+    timing: Timing,
+    policy: Policy,
+    info: Arc<HolderInfo>,
+    wait: Option<Duration>,
+    cancel: Option<CancellationToken>,
+    on_wait: Option<OnWait>,
+}
+
+type OnWait = Arc<dyn Fn(&Waiting<'_>) + Send + Sync>;
+
+/// What a request is waiting for, as told to [`Acquire::on_wait`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Waiting<'a> {
+    /// What is asked for.
+    pub name: &'a Name,
+    /// Who is in the way, as of the last look; nothing before the store has answered once.
+    pub standing: Option<&'a Standing>,
+    /// Whether our own exclusive is installed and only waits for writers to end.
+    pub draining: bool,
+    /// What went wrong at the last try, if it did; it is tried again.
+    pub problem: Option<&'a Error>,
+    /// How long it has waited.
+    pub waited: Duration,
+}
+
+impl Acquire {
+    pub(crate) const fn new(
+        coordinator: Coordinator,
+        name: Result<Name>,
+        mode: Mode,
+        timing: Timing,
+        policy: Policy,
+        info: Arc<HolderInfo>,
+    ) -> Self {
+        Self {
+            coordinator,
+            name,
+            mode,
+            timing,
+            policy,
+            info,
+            wait: None,
+            cancel: None,
+            on_wait: None,
+        }
+    }
+
+    /// Waits for so long while another holds, or the store does not answer. Without it there is
+    /// one try. [`Duration::MAX`] waits for ever.
+    pub const fn wait(mut self, at_most: Duration) -> Self {
+        self.wait = Some(at_most);
+        self
+    }
+
+    /// Sets the durations of this lease.
+    pub const fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// Sets what may be done about records whose holders seem gone.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Takes over whatever expired, exclusive or writers, whatever the policy says. Fresh records
+    /// are respected all the same: to end one of those, break it.
+    pub const fn force(mut self) -> Self {
+        self.policy.exclusive = Takeover::Expired;
+        self.policy.writers = Takeover::Expired;
+        self
+    }
+
+    /// Sets who asks, for people and tools.
+    pub fn info(mut self, info: HolderInfo) -> Self {
+        self.info = Arc::new(info);
+        self
+    }
+
+    /// Ends the wait when `token` is cancelled. One that is cancelled already asks nothing of the
+    /// store.
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.cancel = Some(token);
+        self
+    }
+
+    /// Tells `listener` each time that the request has to wait. It must not block.
+    pub fn on_wait(mut self, listener: impl Fn(&Waiting<'_>) + Send + Sync + 'static) -> Self {
+        self.on_wait = Some(Arc::new(listener));
+        self
+    }
+
+    /// Takes the lease.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Held`] if another holds it, or its writers did not end, for as long as to wait.
+    /// - [`Error::Unavailable`] if the store did not answer for that long.
+    /// - [`Error::WouldDeadlock`] if this coordinator itself holds the name as a writer.
+    /// - [`Error::Lost`] if somebody broke our own exclusive while it drained.
+    /// - [`Error::Cancelled`], [`Error::Misconfigured`] and [`Error::Unsupported`] at once.
+    ///
+    /// After any of them nothing of ours is left in the store, or will be for longer than a ttl if
+    /// the store does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: what an abandoned attempt has left is withdrawn in the background.
+    pub async fn acquire(self) -> Result<Lease> {
+        let name = self.name.as_ref().map_err(copy_of_name_error)?.clone();
+        let parts = self.coordinator.parts();
+        self.timing.fits(&parts.backend.capabilities())?;
+        if self.mode == Mode::Exclusive && self.coordinator.holds_as_writer(&name) {
+            return Err(Error::WouldDeadlock { name });
+        }
+        let cancel = self.cancel.clone().unwrap_or_default();
+        if cancel.is_cancelled() {
+            return Err(Error::Cancelled { name });
+        }
+        parts.keeper.start()?;
+
+        let mut attempt = Attempt::new(&self.coordinator, name.clone(), &self);
+        let answer = tokio::select! {
+            biased;
+            answer = self.try_until_granted(&mut attempt) => answer,
+            () = cancel.cancelled() => Err(Error::Cancelled { name }),
+        };
+        if answer.is_err() {
+            attempt.withdraw().await;
+        }
+        answer
+    }
+
+    async fn try_until_granted(&self, attempt: &mut Attempt<'_>) -> Result<Lease> {
+        let name = attempt.name.clone();
+        let mut waiter = Waiter::new(self.coordinator.parts(), &name, self.wait);
+        loop {
+            let outcome = attempt.go().await;
+            let retryable = match &outcome {
+                Outcome::Granted(_) => false,
+                Outcome::Refused(_) | Outcome::Draining(_) => true,
+                Outcome::Failed(error) => matches!(error, Error::Unavailable { .. }),
+            };
+            if !retryable || waiter.is_over() {
+                return outcome.into_result(name.clone());
+            }
+            let (standing, draining, problem) = match &outcome {
+                Outcome::Draining(standing) => (Some(standing), true, None),
+                Outcome::Refused(standing) => (Some(standing), false, None),
+                Outcome::Failed(error) => (None, false, Some(error)),
+                Outcome::Granted(_) => (None, false, None),
+            };
+            if let Some(listener) = &self.on_wait {
+                let waited = waiter.waited();
+                listener(&Waiting { name: &name, standing, draining, problem, waited });
+            }
+            waiter.wait(&self.timing, standing, draining).await;
+        }
+    }
+
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) const fn timing_ref(&self) -> &Timing {
+        &self.timing
+    }
+
+    pub(crate) const fn policy_ref(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) const fn info_ref(&self) -> &Arc<HolderInfo> {
+        &self.info
+    }
+}
+
+/// The error of a name that was refused, again: it is kept until somebody asks.
+fn copy_of_name_error(error: &Error) -> Error {
+    match error {
+        Error::Misconfigured { problem, fix, .. } => {
+            Error::misconfigured(problem.clone(), fix.clone())
+        }
+        other => Error::misconfigured(other.to_string(), "give the lease another name"),
+    }
+}
+
+impl fmt::Debug for Acquire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire")
+            .field("name", &self.name)
+            .field("mode", &self.mode)
+            .field("timing", &self.timing)
+            .field("policy", &self.policy)
+            .field("wait", &self.wait)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! How long to wait between two tries.
+
+use std::time::Duration;
+
+use crate::backend::Watch;
+use crate::clock::Moment;
+use crate::coordinator::Parts;
+use crate::{Name, Standing, Timing};
+
+/// Waits between tries: longer each time, spread by chance, woken by the store where it can, and no
+/// longer than until the holder's record would run out.
+pub(super) struct Waiter<'a> {
+    parts: &'a Parts,
+    name: &'a Name,
+    started: Moment,
+    deadline: Moment,
+    pause: Option<Duration>,
+    watch: Option<Box<dyn Watch>>,
+    may_watch: bool,
+}
+
+impl<'a> Waiter<'a> {
+    /// How much longer each pause is than the last.
+    const GROWTH: u32 = 2;
+
+    pub(super) fn new(parts: &'a Parts, name: &'a Name, at_most: Option<Duration>) -> Self {
+        let started = parts.clock.now();
+        let deadline = started.plus(at_most.unwrap_or(Duration::ZERO));
+        let may_watch = parts.backend.capabilities().push;
+        Self { parts, name, started, deadline, pause: None, watch: None, may_watch }
+    }
+
+    /// Whether there is no time left to wait.
+    pub(super) fn is_over(&self) -> bool {
+        self.parts.clock.now() >= self.deadline
+    }
+
+    pub(super) fn waited(&self) -> Duration {
+        self.parts.clock.now().since(self.started)
+    }
+
+    /// Waits until the next try is due.
+    pub(super) async fn wait(
+        &mut self,
+        timing: &Timing,
+        standing: Option<&Standing>,
+        draining: bool,
+    ) {
+        let longest = if draining {
+            // Each round renews our own record, so rounds are at least as close as renewals.
+            timing.poll_to().min(timing.renew_every())
+        } else {
+            timing.poll_to()
+        };
+        let pause = self.pause.unwrap_or_else(|| timing.poll_from()).min(longest);
+        self.pause = Some((pause * Self::GROWTH).min(longest));
+
+        // Between a half and the whole of it, so that waiters who started together come apart.
+        let jitter = &self.parts.jitter;
+        let mut pause = jitter.between(pause / 2, pause);
+        if let Some(free_in) = standing.and_then(Standing::free_in) {
+            pause = pause.min(free_in + jitter.between(Duration::ZERO, timing.poll_from()));
+        }
+        let now = self.parts.clock.now();
+        let until = now.plus(pause).min(self.deadline);
+        tokio::select! {
+            () = self.parts.clock.sleep_until(until) => {}
+            () = self.woken() => {}
+        }
+    }
+
+    /// Ends when the store says that something changed; never where it does not push.
+    async fn woken(&mut self) {
+        if self.may_watch && self.watch.is_none() {
+            match self.parts.backend.watch(self.name).await {
+                // A change between the last look and this moment is found by the next poll.
+                Ok(watch) => self.watch = Some(watch),
+                Err(_) => self.may_watch = false,
+            }
+        }
+        let Some(watch) = &mut self.watch else { return std::future::pending().await };
+        if watch.changed().await.is_err() {
+            self.watch = None;
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A schedule, its leases and a store: sends what is due and tells the leases what came of it.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::schedule::{LeaseId, Schedule, Verdict};
+use crate::backend::Renewed;
+use crate::clock::{Clock, Moment, within};
+use crate::lease::Shared;
+use crate::{Backend, Error, Holding, Jitter, LossReason, Result, Timing};
+
+/// The answers to one batch of renewals.
+#[derive(Debug)]
+pub(super) struct Answers {
+    sent: Moment,
+    answers: Vec<(LeaseId, Result<Renewed>)>,
+}
+
+/// What drives renewals, whoever drives it.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) clock: Arc<dyn Clock>,
+    schedule: Schedule,
+    shared: HashMap<LeaseId, Arc<Shared>>,
+}
+
+impl Engine {
+    pub(super) fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, jitter: Jitter) -> Self {
+        Self { backend, clock, schedule: Schedule::new(jitter), shared: HashMap::new() }
+    }
+
+    pub(super) fn add(&mut self, id: LeaseId, shared: Arc<Shared>, timing: Timing, sent: Moment) {
+        let belief = timing.belief(&self.backend.capabilities());
+        self.schedule.add(id, shared.holding(), timing, belief, sent);
+        self.shared.insert(id, shared);
+    }
+
+    /// Forgets a lease; its record, as far as its last renewal was acknowledged.
+    pub(super) fn remove(&mut self, id: LeaseId) -> Option<Holding> {
+        self.shared.remove(&id);
+        self.schedule.remove(id)
+    }
+
+    pub(super) fn retime(&mut self, id: LeaseId, timing: Timing) {
+        let belief = timing.belief(&self.backend.capabilities());
+        self.schedule.retime(id, timing, belief, self.clock.now());
+    }
+
+    pub(super) fn is_in_flight(&self, id: LeaseId) -> bool {
+        self.schedule.is_in_flight(id)
+    }
+
+    pub(super) fn is_kept(&self, id: LeaseId) -> bool {
+        self.shared.contains_key(&id)
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Moment> {
+        self.schedule.wake_at()
+    }
+
+    /// Ends what has run out, and sends what is due.
+    pub(super) fn begin(&mut self) -> Vec<BoxFuture<'static, Answers>> {
+        let now = self.clock.now();
+        for id in self.schedule.expired(now) {
+            if let Some(shared) = self.shared.remove(&id) {
+                shared.end(LossReason::Expired);
+            }
+        }
+        let due = self.schedule.renewals(now);
+        for (id, _, _) in &due {
+            if let (Some(shared), Some(until)) =
+                (self.shared.get(id), self.schedule.believed_until(*id))
+            {
+                shared.cut(until);
+            }
+        }
+        // A lease that ended otherwise (a failed confirm) is not renewed any more.
+        let (live, over): (Vec<_>, Vec<_>) =
+            due.into_iter().partition(|(id, _, _)| self.is_live(*id));
+        for (id, _, _) in over {
+            self.remove(id);
+        }
+        let batch = self.backend.capabilities().renew_batch.max(1);
+        live.chunks(batch).map(|chunk| self.send(chunk.to_vec(), now)).collect()
+    }
+
+    fn is_live(&self, id: LeaseId) -> bool {
+        self.shared.get(&id).is_some_and(|shared| !shared.is_over())
+    }
+
+    /// One request for a batch. It takes no longer than the shortest belief in it allows.
+    fn send(
+        &self,
+        batch: Vec<(LeaseId, Holding, Duration)>,
+        sent: Moment,
+    ) -> BoxFuture<'static, Answers> {
+        let (backend, clock) = (self.backend.clone(), self.clock.clone());
+        Box::pin(async move {
+            let budget = batch.iter().map(|(_, _, left)| *left).min().unwrap_or_default();
+            let (ids, holdings): (Vec<_>, Vec<_>) =
+                batch.into_iter().map(|(id, holding, _)| (id, holding)).unzip();
+            let renewals = AssertUnwindSafe(backend.renew(&holdings)).catch_unwind();
+            let mut answers = match within(&clock, budget, renewals).await {
+                Some(Ok(answers)) => answers.into_iter(),
+                // A backend that panics must not take the other leases with it.
+                Some(Err(_)) | None => Vec::new().into_iter(),
+            };
+            let unanswered = || Err(Error::unclear(backend.kind(), "a renewal was not answered"));
+            let answers =
+                ids.into_iter().map(|id| (id, answers.next().unwrap_or_else(unanswered))).collect();
+            Answers { sent, answers }
+        })
+    }
+
+    /// Tells the leases what came of a batch.
+    pub(super) fn finish(&mut self, batch: Answers) {
+        let now = self.clock.now();
+        for (id, answer) in batch.answers {
+            let verdict = self.schedule.answered(id, batch.sent, &answer, now);
+            let Some(shared) = self.shared.get(&id) else { continue };
+            match verdict {
+                Verdict::Held { until, drain } => {
+                    if let Some(holding) = self.schedule.holding(id) {
+                        shared.set_holding(holding.clone());
+                    }
+                    shared.set_drain(drain);
+                    shared.extend(until);
+                }
+                Verdict::Doubtful => {
+                    if let Err(error) = &answer {
+                        tracing::debug!(name = %shared.name, %error, "a renewal failed");
+                    }
+                    shared.doubt();
+                }
+                Verdict::Lost(reason) => {
+                    shared.end(reason);
+                    self.shared.remove(&id);
+                }
+                Verdict::Unknown => {}
+            }
+        }
+    }
+}

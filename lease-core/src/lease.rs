@@ -1,0 +1,321 @@
+//! A lease that is held, and kept.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::backend::Confirmed;
+use crate::clock::within;
+use crate::fence::{Admission, DurableGate, Fence};
+use crate::keeper::{KeeperHandle, LeaseId};
+use crate::{Backend, Epoch, Error, LossReason, Mode, Name, Nonce, Result, Timing, Token};
+
+mod shared;
+mod ticket;
+
+pub(crate) use shared::Shared;
+pub use shared::Status;
+pub use ticket::Ticket;
+
+/// A lease that is held. It is renewed in the background until it is released, dropped or lost.
+///
+/// Holding it proves nothing by itself: a process may stall at any moment. [`check`](Self::check)
+/// tells whether it may still be believed in, without asking anybody; [`guard`](Self::guard) asks
+/// the store once more right before a write.
+///
+/// Dropping it releases it in the background, as well as that goes: the request may be lost when
+/// the process ends right after, and then the ttl frees the name. [`release`](Self::release) is the
+/// certain way.
+#[must_use = "a lease that is dropped is released"]
+pub struct Lease {
+    shared: Arc<Shared>,
+    backend: Arc<dyn Backend>,
+    keeper: KeeperHandle,
+    id: LeaseId,
+    timing: Timing,
+}
+
+/// What a release found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The lease was ours and the name is free.
+    Freed,
+    /// It was not ours any more: expired, taken over or broken before. Nothing was touched.
+    NotHeld,
+}
+
+impl Lease {
+    pub(crate) const fn new(
+        shared: Arc<Shared>,
+        backend: Arc<dyn Backend>,
+        keeper: KeeperHandle,
+        id: LeaseId,
+        timing: Timing,
+    ) -> Self {
+        Self { shared, backend, keeper, id, timing }
+    }
+
+    /// What is held.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.shared.name
+    }
+
+    /// How it is held.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.shared.mode
+    }
+
+    /// The epoch that it was granted under.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.shared.epoch
+    }
+
+    /// The fencing token, to be announced at the resource and sent along with each write.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        Token::new(self.mode(), self.epoch())
+    }
+
+    /// The identity of this grant, as `status` shows it.
+    #[must_use]
+    pub fn nonce(&self) -> Nonce {
+        self.shared.nonce
+    }
+
+    /// The durations by which it is kept.
+    #[must_use]
+    pub const fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    /// How long it may still be believed in if no renewal gets through; zero once it is lost.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.shared.remaining()
+    }
+
+    /// Whether it is held, doubtful or lost.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// Tells each change of the [status](Self::status), as the keeper learns of it.
+    #[must_use]
+    pub fn status_changes(&self) -> watch::Receiver<Status> {
+        self.shared.status_changes()
+    }
+
+    /// Proves by this process's own clock that the lease may still be believed in. Asks nobody,
+    /// takes no lock and allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`]: stop the protected work. It stays lost for this lease.
+    pub fn check(&self) -> Result<Fence> {
+        self.shared.check()
+    }
+
+    /// Asks the store whether the lease is still ours, with a read that cannot be stale.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if it is not; [`Error::Unavailable`] if the store did not answer, in which
+    /// case the lease may well be held: try again, or wait for [`lost`](Self::lost).
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it changes nothing.
+    pub async fn confirm(&self) -> Result<Fence> {
+        self.check()?;
+        let holding = self.shared.holding();
+        let budget = self.timing.call_timeout().min(self.remaining());
+        let answer = within(self.shared.clock(), budget, self.backend.confirm(&holding)).await;
+        match answer.unwrap_or_else(|| Err(self.unanswered()))? {
+            // R23: the answer may have taken longer than the belief lasts.
+            Confirmed::Held { drain } => {
+                self.shared.set_drain(drain);
+                self.check()
+            }
+            Confirmed::Lost(reason) => {
+                self.shared.end(reason);
+                self.check()
+            }
+        }
+    }
+
+    /// Ends once the lease is lost, for whichever reason, and then at once on every call. At the
+    /// latest when the belief runs out by this process's clock, whatever the store does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn lost(&self) -> LossReason {
+        self.shared.lost().await
+    }
+
+    /// Ends once an exclusive waits for this writer to end; never for an exclusive.
+    ///
+    /// A writer may go on as long as it needs. It learns of the wait with its next renewal.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn drain_requested(&self) {
+        self.shared.drain_requested().await;
+    }
+
+    /// Runs a write under the lease: the proof is made at the last moment before it.
+    ///
+    /// In order: the belief stands; the grace after a takeover is over; the store confirms; the
+    /// belief stands still (rule R23). Then `write` runs with the [`Fence`], and its output is
+    /// returned as it is. What `write` has sent when the belief ends may still land, so the
+    /// resource should look at the token; see also [`guard_bounded`](Self::guard_bounded).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`], [`Error::NotYet`] with the rest of the grace, or [`Error::Unavailable`] if
+    /// the store did not confirm: `write` was not called.
+    ///
+    /// # Cancel safety
+    ///
+    /// As safe as `write`.
+    pub async fn guard<F, W>(&self, write: F) -> Result<W::Output>
+    where
+        F: FnOnce(Fence) -> W,
+        W: Future,
+    {
+        let fence = self.commit_point().await?;
+        Ok(write(fence).await)
+    }
+
+    /// Runs a write as [`guard`](Self::guard) does, and drops it when the belief ends first.
+    ///
+    /// # Errors
+    ///
+    /// As `guard`; [`Error::Lost`] also if the write was dropped half-way. What it had sent by
+    /// then may have landed.
+    ///
+    /// # Cancel safety
+    ///
+    /// As safe as `write`.
+    pub async fn guard_bounded<F, W>(&self, write: F) -> Result<W::Output>
+    where
+        F: FnOnce(Fence) -> W,
+        W: Future,
+    {
+        let fence = self.commit_point().await?;
+        tokio::select! {
+            biased;
+            _ = self.lost() => Err(self.shared.lost_error()),
+            output = write(fence) => Ok(output),
+        }
+    }
+
+    /// Announces this lease at a resource, then proves that it is still held (rule R22).
+    ///
+    /// Each new holder, of either mode, does this before its first write. Otherwise a write of the
+    /// superseded holder that is on its way is let in between the grant and that first write.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the resource has seen a later holder or the store does not confirm;
+    /// [`Error::Unavailable`] if either did not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the resource has seen the token or has not. Announce again.
+    pub async fn announce(&self, gate: &dyn DurableGate) -> Result<Fence> {
+        self.check()?;
+        match gate.admit(self.token()).await? {
+            Admission::Admitted => self.confirm().await,
+            Admission::Refused { .. } => {
+                self.shared.end(LossReason::Displaced);
+                self.check()
+            }
+        }
+    }
+
+    /// Changes the durations of a lease that is held: it is renewed at once with the new ttl.
+    ///
+    /// The belief is cut to the shorter of both when that renewal is sent (rule R17).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] if the store cannot keep such a lease.
+    pub fn retime(&mut self, timing: Timing) -> Result<()> {
+        timing.fits(&self.backend.capabilities())?;
+        self.timing = timing;
+        self.keeper.retime(self.id, timing);
+        Ok(())
+    }
+
+    /// Frees the name: ends the renewals, waits for the one in flight, removes the record.
+    ///
+    /// The lease counts as lost from the call on, so that no guard passes any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] or [`Error::Misconfigured`] if the store could not be told until the
+    /// record had run out by itself. The name is free then all the same, or will be one ttl after
+    /// the last renewal.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the release goes on in the background.
+    pub async fn release(self) -> Result<Released> {
+        self.keeper.release(self.id, &self.shared).await
+    }
+
+    /// Moves the lease to another process: the [`Ticket`] is redeemed there, once.
+    ///
+    /// The lease counts as lost here from the call on. It lives one ttl for the other process to
+    /// redeem it in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if it is not ours any more; [`Error::Unavailable`] if the store did not
+    /// answer, and then the lease ends with its ttl.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not safe: a ticket that nobody received leaves the lease to its ttl.
+    pub async fn into_ticket(self) -> Result<Ticket> {
+        let holding = self.keeper.hand_over(self.id, &self.shared).await?;
+        Ok(Ticket::new(holding, self.timing.grace()))
+    }
+
+    async fn commit_point(&self) -> Result<Fence> {
+        self.check()?;
+        self.shared.ready()?;
+        self.confirm().await
+    }
+
+    fn unanswered(&self) -> Error {
+        Error::unclear(self.backend.kind(), "no answer within the call timeout")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // After `release` or `into_ticket` the keeper does not know the lease any more.
+        self.keeper.abandon(self.id, &self.shared);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("name", self.name())
+            .field("mode", &self.mode())
+            .field("epoch", &self.epoch())
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}

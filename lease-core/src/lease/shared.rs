@@ -1,0 +1,199 @@
+//! What a lease and its keeper share: the belief, read without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::clock::{Clock, Moment};
+use crate::fence::Fence;
+use crate::{Epoch, Error, Grant, Holding, LossReason, Mode, Name, Nonce, Result};
+
+/// Whether a lease is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Its last renewal was acknowledged.
+    Held,
+    /// Renewals fail, but the belief has not run out. It may become either of the others.
+    Doubtful,
+    /// It is over, for good.
+    Lost(LossReason),
+}
+
+/// What a lease and its keeper share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) name: Name,
+    pub(crate) mode: Mode,
+    pub(crate) epoch: Epoch,
+    pub(crate) nonce: Nonce,
+    clock: Arc<dyn Clock>,
+    /// Until when the lease may be believed in, in nanoseconds on `clock`; 0 once it is over.
+    believed_until: AtomicU64,
+    /// When the grace after a takeover is over.
+    ready_at: Moment,
+    status: watch::Sender<Status>,
+    drain: watch::Sender<bool>,
+    holding: Mutex<Holding>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        grant: Grant,
+        clock: Arc<dyn Clock>,
+        believed_until: Moment,
+        ready_at: Moment,
+    ) -> Self {
+        Self {
+            name: grant.holding.name.clone(),
+            mode: grant.holding.mode,
+            epoch: grant.epoch,
+            nonce: grant.holding.nonce,
+            clock,
+            believed_until: AtomicU64::new(nanos(believed_until)),
+            ready_at,
+            status: watch::Sender::new(Status::Held),
+            drain: watch::Sender::new(false),
+            holding: Mutex::new(grant.holding),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(crate) fn believed_until(&self) -> Moment {
+        moment(self.believed_until.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        self.believed_until().since(self.clock.now())
+    }
+
+    pub(crate) fn check(&self) -> Result<Fence> {
+        let until = self.believed_until();
+        if self.clock.now() < until {
+            Ok(Fence::new(self.name.clone(), self.mode, self.epoch, until))
+        } else {
+            // Once it was seen to be over it stays so, whatever a late answer says.
+            self.end(LossReason::Expired);
+            Err(self.lost_error())
+        }
+    }
+
+    /// Refuses while the grace after a takeover runs.
+    pub(crate) fn ready(&self) -> Result<()> {
+        let after = self.ready_at.since(self.clock.now());
+        if after.is_zero() { Ok(()) } else { Err(Error::NotYet { name: self.name.clone(), after }) }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let told = *self.status.borrow();
+        match told {
+            Status::Held | Status::Doubtful if self.remaining().is_zero() => {
+                Status::Lost(LossReason::Expired)
+            }
+            told => told,
+        }
+    }
+
+    pub(crate) fn status_changes(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    pub(crate) fn lost_error(&self) -> Error {
+        let reason = match *self.status.borrow() {
+            Status::Lost(reason) => reason,
+            Status::Held | Status::Doubtful => LossReason::Expired,
+        };
+        Error::Lost { name: self.name.clone(), epoch: self.epoch, reason }
+    }
+
+    /// Ends the lease; the first reason counts.
+    pub(crate) fn end(&self, reason: LossReason) {
+        self.status.send_if_modified(|status| {
+            if matches!(status, Status::Lost(_)) {
+                return false;
+            }
+            // Within the channel's own lock, so that no extension comes after it.
+            self.believed_until.store(0, Ordering::Release);
+            *status = Status::Lost(reason);
+            true
+        });
+    }
+
+    /// Takes an acknowledged renewal in: believed in until `until`, unless it is over already.
+    pub(crate) fn extend(&self, until: Moment) {
+        self.status.send_if_modified(|status| {
+            if matches!(status, Status::Lost(_)) {
+                return false;
+            }
+            self.believed_until.store(nanos(until), Ordering::Release);
+            std::mem::replace(status, Status::Held) != Status::Held
+        });
+    }
+
+    /// Shortens the belief, for a ttl that is being shortened (rule R17).
+    pub(crate) fn cut(&self, until: Moment) {
+        self.believed_until.fetch_min(nanos(until), Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.status.borrow(), Status::Lost(_))
+    }
+
+    /// Takes a failed renewal in.
+    pub(crate) fn doubt(&self) {
+        self.status.send_if_modified(|status| {
+            let held = *status == Status::Held;
+            if held {
+                *status = Status::Doubtful;
+            }
+            held
+        });
+    }
+
+    pub(crate) fn set_drain(&self, drain: bool) {
+        self.drain.send_if_modified(|now| std::mem::replace(now, drain) != drain);
+    }
+
+    pub(crate) fn holding(&self) -> Holding {
+        self.holding.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_holding(&self, holding: Holding) {
+        *self.holding.lock().unwrap_or_else(PoisonError::into_inner) = holding;
+    }
+
+    pub(crate) async fn lost(&self) -> LossReason {
+        let mut status = self.status.subscribe();
+        loop {
+            if let Status::Lost(reason) = *status.borrow_and_update() {
+                return reason;
+            }
+            // Its own timer, so that a keeper that is starved or dead does not matter.
+            let timer = self.clock.sleep_until(self.believed_until());
+            tokio::select! {
+                _ = status.changed() => {}
+                () = timer => if self.remaining().is_zero() {
+                    self.end(LossReason::Expired);
+                },
+            }
+        }
+    }
+
+    pub(crate) async fn drain_requested(&self) {
+        // The sender lives in `self`, so the channel cannot close under us.
+        let _ = self.drain.subscribe().wait_for(|drain| *drain).await;
+    }
+}
+
+/// Over 580 years of uptime fit.
+fn nanos(moment: Moment) -> u64 {
+    u64::try_from(moment.since_origin().as_nanos()).unwrap_or(u64::MAX)
+}
+
+const fn moment(nanos: u64) -> Moment {
+    Moment::after_origin(Duration::from_nanos(nanos))
+}

@@ -1,0 +1,58 @@
+//! A lease on its way to another process.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Epoch, Holding, Mode, Name};
+
+/// A lease on its way to another process. Made by [`Lease::into_ticket`](crate::Lease::into_ticket)
+/// and redeemed, once, by [`Coordinator::redeem`](crate::Coordinator::redeem).
+///
+/// It serialises with serde. Whoever has it has the lease: keep it as secret as the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The format of the ticket.
+    v: u32,
+    holding: Holding,
+    grace: Duration,
+}
+
+impl Ticket {
+    /// The format that this version writes and reads.
+    const VERSION: u32 = 1;
+
+    pub(crate) const fn new(holding: Holding, grace: Duration) -> Self {
+        Self { v: Self::VERSION, holding, grace }
+    }
+
+    pub(crate) const fn is_readable(&self) -> bool {
+        self.v == Self::VERSION
+    }
+
+    pub(crate) const fn holding(&self) -> &Holding {
+        &self.holding
+    }
+
+    pub(crate) const fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.holding.name
+    }
+
+    /// How it is held.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.holding.mode
+    }
+
+    /// The epoch that it was granted under.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.holding.epoch.unwrap_or_default()
+    }
+}
