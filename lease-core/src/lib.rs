@@ -49,6 +49,7 @@ pub mod backend;
 pub mod clock;
 pub mod handshake;
 pub mod keeper;
+pub mod layer;
 pub mod memory;
 pub mod record;
 
