@@ -264,3 +264,6 @@ impl Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! A process that holds many leases.
+
+use std::sync::Arc;
+
+use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Count, Method};
+use lease_core::{Error, HeldLeases, LossReason, Name, Status};
+
+use crate::world::{SECOND, World};
+
+/// A hundred leases are renewed in a few requests, and exactly those that are lost are told.
+#[tokio::test(start_paused = true)]
+async fn renews_them_together_and_loses_them_apart() {
+    let world = World::new();
+    let counted = Arc::new(Count::new(Arc::new(world.store.clone())));
+    let ann = world.person_at("ann", SECOND * 3, counted.clone(), KeeperMode::CurrentRuntime);
+    let held = HeldLeases::new();
+    for n in 0..100 {
+        held.hold(ann.exclusive(format!("shard {n}")).acquire().await.unwrap());
+    }
+
+    let before = counted.counts().of(Method::Renew);
+    world.pass(SECOND * 30).await;
+    let requests = counted.counts().of(Method::Renew) - before;
+    assert!(requests <= 60, "{requests} requests for 30 to 36 rounds of 100 leases");
+    assert!(held.snapshot().iter().all(|lease| lease.status == Status::Held));
+
+    let shard = Name::parse("shard 7").unwrap();
+    world.store.erase(&shard);
+    world.pass(SECOND).await;
+    assert_eq!(held.drop_lost(), [(shard, LossReason::StateGone)]);
+    assert_eq!(held.snapshot().len(), 99);
+}
+
+/// One that is settled is free at once; one that is not held cannot be.
+#[tokio::test(start_paused = true)]
+async fn settles_each_under_its_lease() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 3), world.person("bob", SECOND * 3));
+    let held = HeldLeases::new();
+    let item = Name::parse("item").unwrap();
+    assert!(matches!(held.confirm(&item).await, Err(Error::Lost { .. })));
+
+    held.hold(ann.exclusive("item").acquire().await.unwrap());
+    assert!(held.is_held(&item));
+    held.confirm(&item).await.unwrap();
+    let token = held.settle(&item, |fence| async move { fence.token() }).await.unwrap();
+
+    let bobs = bob.exclusive("item").acquire().await.unwrap();
+    assert!(bobs.token() > token);
+    assert!(!held.is_held(&item));
+    assert!(held.settle(&item, |_| async {}).await.is_err());
+}
