@@ -103,6 +103,21 @@ fn a_server_named_by_the_environment_is_used_and_left_alone() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_server_that_cannot_be_had_is_an_error_with_the_remedy() {
+    let nothing = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_testbed"))
+        .arg("nats")
+        .env_remove("LEASE_TEST_NATS_URL")
+        .env("CARGO_TARGET_DIR", nothing.path())
+        .env("PATH", nothing.path())
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("remedy: "), "{told}");
+}
+
 fn lives(process: u32) -> bool {
     let probe = Command::new("sh")
         .args(["-c", "kill -0 \"$1\" 2>&1", "probe"])

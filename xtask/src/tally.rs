@@ -11,13 +11,18 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Sums the closing lines among these. Lines of other kinds count nothing.
-    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut tally = Self::default();
-        for counts in lines.into_iter().filter_map(counts) {
-            tally += counts;
+    /// Counts the closing lines among these. Lines of other kinds count nothing.
+    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a str> + Clone) -> Self {
+        // Nextest closes once, and repeats what failed tests printed: closing lines of the
+        // standard runner inside each, which would be counted a second time.
+        if let Some(tally) = lines.clone().into_iter().filter_map(summary).last() {
+            return tally;
         }
-        tally
+        let mut sum = Self::default();
+        for tally in lines.into_iter().filter_map(result) {
+            sum += tally;
+        }
+        sum
     }
 }
 
@@ -34,16 +39,21 @@ impl Display for Tally {
     }
 }
 
-/// Such as `test result: ok. 3 passed; 0 failed; 0 ignored; …` of the standard runner, or
-/// `Summary [ 0.1s] 4 tests run: 2 passed (1 slow), 1 failed, 1 timed out, 0 skipped` of nextest.
-fn counts(line: &str) -> Option<Tally> {
-    let line = line.trim();
-    let (counts, separator) = match line.strip_prefix("test result: ") {
-        Some(rest) => (rest.split_once(". ")?.1, ';'),
-        None => (line.strip_prefix("Summary [")?.split_once(" run: ")?.1, ','),
-    };
+/// Of the standard runner: `test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured`.
+fn result(line: &str) -> Option<Tally> {
+    let (_, counts) = line.trim().strip_prefix("test result: ")?.split_once(". ")?;
+    Some(counted(counts.split(';')))
+}
+
+/// Of nextest: `Summary [ 0.1s] 3 tests run: 1 passed (1 slow), 1 failed, 1 timed out`.
+fn summary(line: &str) -> Option<Tally> {
+    let (_, counts) = line.trim().strip_prefix("Summary [")?.split_once(" run: ")?;
+    Some(counted(without_parentheses(counts).split(',')))
+}
+
+fn counted<'a>(parts: impl Iterator<Item = &'a str>) -> Tally {
     let mut tally = Tally::default();
-    for part in without_parentheses(counts).split(separator) {
+    for part in parts {
         let Some((number, what)) = part.trim().split_once(' ') else { continue };
         let Ok(number) = number.parse::<u64>() else { continue };
         match what.trim() {
@@ -52,7 +62,7 @@ fn counts(line: &str) -> Option<Tally> {
             _ => {}
         }
     }
-    Some(tally)
+    tally
 }
 
 /// Nextest tells in parentheses which of the passed ones were slow or leaky.
@@ -93,5 +103,14 @@ mod tests {
     fn several_runs_are_summed() {
         let lines = ["test result: ok. 3 passed; 0 failed", "test result: ok. 4 passed; 1 failed"];
         assert_eq!(Tally::of(lines).to_string(), "7 passed, 1 failed");
+    }
+    #[test]
+    fn what_failed_tests_printed_is_not_counted_again() {
+        let lines = [
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored",
+            "     Summary [   0.1s] 2 tests run: 1 passed, 1 failed, 0 skipped",
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored",
+        ];
+        assert_eq!(Tally::of(lines), tally(1, 1));
     }
 }

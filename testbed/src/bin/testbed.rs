@@ -2,9 +2,10 @@
 //!
 //! Prints the variable that makes the tests use it, and runs it until its input ends.
 
-#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what it is for")]
 
 use std::io::{self, Read};
+use std::process::ExitCode;
 
 use testbed::azure::Azure;
 use testbed::gcs::Gcs;
@@ -14,9 +15,19 @@ use testbed::s3::S3;
 
 type Anything = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Anything> {
+fn main() -> ExitCode {
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    match wanted.as_str() {
+    match run(&wanted) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(wanted: &str) -> Result<(), Anything> {
+    match wanted {
         "mongo" => {
             let server = mongo::standalone()?;
             hold("LEASE_TEST_MONGO_URL", server.url())
