@@ -1,0 +1,138 @@
+//! The keeper on its own thread: what the application does to its own runtime does not matter.
+#![expect(clippy::unwrap_used, reason = "a story fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "these stories are about real threads and time")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lease_core::memory::Memory;
+use lease_core::{Coordinator, Error, LossReason, Status, Timing};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn coordinator(store: &Memory, ttl: Duration) -> Coordinator {
+    Coordinator::builder(Arc::new(store.clone()))
+        .timing(Timing::with_ttl(ttl).build().unwrap())
+        .build()
+}
+
+/// Polls for a condition with a deadline.
+fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < SECOND * 10 {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+/// How many keepers' threads this process has.
+#[cfg(target_os = "linux")]
+fn keepers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default()
+    };
+    tasks.map(name).filter(|name| name.trim() == "lease-keeper").count()
+}
+
+/// The only thread of the application's runtime is blocked for three ttls. The lease is renewed all
+/// the while. (Case 10.)
+#[tokio::test(flavor = "current_thread")]
+async fn a_blocked_runtime_does_not_starve_the_renewals() {
+    let store = Memory::new();
+    let lease = coordinator(&store, SECOND).exclusive("job").acquire().await.unwrap();
+
+    std::thread::sleep(SECOND * 3);
+
+    lease.check().unwrap();
+    let refused = coordinator(&store, SECOND).exclusive("job").acquire().await;
+    assert!(matches!(refused, Err(Error::Held { .. })));
+}
+
+/// A task that holds a lease is aborted; its lease is released, though the task's own runtime does
+/// nothing for it any more. (Case 24.)
+#[test]
+fn a_lease_is_released_though_its_runtime_is_gone() {
+    let store = Memory::new();
+    let leases = coordinator(&store, SECOND * 60);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let task = runtime.spawn(async move {
+        let lease = leases.exclusive("job").acquire().await.unwrap();
+        tell.send(()).unwrap();
+        std::future::pending::<()>().await;
+        drop(lease);
+    });
+    told.recv().unwrap();
+    task.abort();
+    drop(runtime);
+
+    let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ask = coordinator(&store, SECOND * 60).exclusive("job").wait(SECOND * 10).acquire();
+    other.block_on(async { ask.await.unwrap().release().await.unwrap() });
+}
+
+/// A lease that is dropped outside any runtime is released by the keeper's.
+#[test]
+fn a_lease_may_be_dropped_anywhere() {
+    let store = Memory::new();
+    let leases = coordinator(&store, SECOND * 60);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lease = runtime.block_on(leases.exclusive("job").acquire()).unwrap();
+    drop(runtime);
+
+    std::thread::spawn(move || drop(lease)).join().unwrap();
+
+    let name = "job".parse().unwrap();
+    assert!(eventually(|| {
+        let looking = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        looking.block_on(lease_core::Backend::observe(&store, &name)).unwrap().is_free()
+    }));
+}
+
+/// There is one thread for a coordinator, none before its first lease, and none after its last.
+/// (Case 25.) One test, since it counts the threads of the whole process.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_thread_comes_with_the_first_lease_and_goes_with_the_last() {
+    if std::env::var_os("LEASE_COUNT_THREADS").is_none() {
+        // The other tests of this binary have keepers of their own: count in a process apart.
+        let itself = std::env::current_exe().unwrap();
+        let status = std::process::Command::new(itself)
+            .args(["--exact", "the_thread_comes_with_the_first_lease_and_goes_with_the_last"])
+            .env("LEASE_COUNT_THREADS", "1")
+            .status()
+            .unwrap();
+        assert!(status.success());
+        return;
+    }
+    let store = Memory::new();
+    let leases = coordinator(&store, SECOND * 60);
+    assert_eq!(keepers(), 0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut held = Vec::new();
+    for n in 0..100 {
+        let name = format!("job {n}");
+        held.push(runtime.block_on(leases.exclusive(name).acquire()).unwrap());
+    }
+    assert_eq!(keepers(), 1);
+    drop(leases);
+    held.truncate(1);
+    assert_eq!(keepers(), 1);
+    held.clear();
+    assert!(eventually(|| keepers() == 0));
+}
+
+/// The machine's clock counts on while the process is stopped; a belief ends with it.
+#[tokio::test]
+async fn a_lost_lease_says_so_by_itself() {
+    let store = Memory::new();
+    let lease = coordinator(&store, SECOND / 2).exclusive("job").acquire().await.unwrap();
+    let name = lease.name().clone();
+    store.erase(&name);
+    assert_eq!(lease.lost().await, LossReason::StateGone);
+    assert_eq!(lease.status(), Status::Lost(LossReason::StateGone));
+}
