@@ -1,1 +1,13 @@
-//! The conformance suite.
+#![doc = include_str!("../README.md")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
+
+mod fixture;
+mod interrupt;
+mod suite;
+mod worker;
+
+pub mod cases;
+
+pub use fixture::{Damage, Fixture};
+pub use suite::{CASES, Case, run};
+pub use worker::Worker;

@@ -143,7 +143,11 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// Moves one's own record to another process, at most once for each revision.
     ///
-    /// Goes through only at exactly `mine.revision`; then the record carries `info` and `beat`.
+    /// Goes through only at exactly `mine.revision`; then the record carries `info` and `beat`, which
+    /// is the next one. From then on the process that it was taken from holds no more: whoever knows
+    /// of no later write than `mine.acknowledged` is told [`Lost`](Renewed::Lost), also where it sends
+    /// the same beat. For the same reason it cannot be repeated: after an unclear answer the ticket may
+    /// be spent. (Case: `adoption::moves_a_lease`.)
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed>;
 
     /// The names that the store knows, held or not, in no particular order. For people and tools.

@@ -81,6 +81,13 @@ impl Memory {
         self.lock().entries.get(name)?.last_break.clone()
     }
 
+    /// How many records of `name` there are, expired ones included.
+    #[must_use]
+    pub fn records(&self, name: &Name) -> usize {
+        let state = self.lock();
+        state.entries.get(name).map_or(0, |e| e.writers.len() + usize::from(e.exclusive.is_some()))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every change of the state is one assignment, so a panic elsewhere leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -113,10 +120,14 @@ impl Memory {
             return gone(LossReason::StateGone);
         }
         self.step(&mine.name, |entry, now| {
-            if entry.kept_mut(mine.nonce).is_none() {
-                return Step::same(gone(LossReason::Displaced));
+            match entry.kept_mut(mine.nonce) {
+                None => Step::same(gone(LossReason::Displaced)),
+                // Whoever knows of no write since then is the process that it was taken from.
+                Some(kept) if kept.adopted_from >= Some(mine.acknowledged) => {
+                    Step::same(gone(LossReason::HandedOver))
+                }
+                Some(_) => step(entry, now),
             }
-            step(entry, now)
         })
     }
 
@@ -228,7 +239,7 @@ impl Backend for Memory {
         Ok(self.own(
             mine,
             |_| Committed::Lost,
-            |entry, now| {
+            |entry, _| {
                 let epoch = entry.next_epoch();
                 let Some(kept) = entry.exclusive.as_mut().filter(|x| x.claim.nonce == mine.nonce)
                 else {
@@ -242,7 +253,6 @@ impl Backend for Memory {
                 kept.granted = Some(epoch);
                 let revision = kept.revision();
                 entry.epoch = epoch.get();
-                let _ = now;
                 Step::changed(Committed::Granted { epoch, revision })
             },
         ))
@@ -305,6 +315,7 @@ impl Backend for Memory {
                 return Step::same(Renewed::Lost(LossReason::HandedOver));
             };
             kept.claim.info = Arc::new(info.clone());
+            kept.adopted_from = Some(kept.beat);
             kept.renewed(mine, now);
             Step::changed(Renewed::Renewed { revision: kept.revision(), drain })
         }))

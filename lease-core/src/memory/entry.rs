@@ -1,6 +1,6 @@
 //! What the memory store keeps of one name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -22,7 +22,9 @@ pub(super) struct Entry {
     pub(super) last_break: Option<BreakNote>,
     pub(super) changes: watch::Sender<u64>,
     /// Nonces that were removed, and when they may be forgotten.
-    spent: BTreeMap<Nonce, Moment>,
+    spent: HashMap<Nonce, Moment>,
+    /// How many of those there may be before the forgotten ones are dropped.
+    spent_limit: usize,
 }
 
 /// One record.
@@ -35,11 +37,13 @@ pub(super) struct Kept {
     /// The epoch that it was granted, if it is an exclusive and was.
     pub(super) granted: Option<Epoch>,
     pub(super) unreadable: Option<Unreadable>,
+    /// The last beat that was adopted by another process.
+    pub(super) adopted_from: Option<u64>,
 }
 
 impl Entry {
-    /// How many spent nonces are remembered before old ones are looked for and dropped.
-    const SPENT_BEFORE_SWEEP: usize = 64;
+    /// How many spent nonces there may be at the least before forgotten ones are looked for.
+    const SPENT_AT_LEAST: usize = 64;
 
     pub(super) fn starting_at(epoch: u64) -> Self {
         Self {
@@ -48,7 +52,8 @@ impl Entry {
             writers: BTreeMap::new(),
             last_break: None,
             changes: watch::Sender::new(0),
-            spent: BTreeMap::new(),
+            spent: HashMap::new(),
+            spent_limit: Self::SPENT_AT_LEAST,
         }
     }
 
@@ -98,8 +103,10 @@ impl Entry {
     }
 
     pub(super) fn spend(&mut self, nonce: Nonce, ttl: Duration, now: Moment) {
-        if self.spent.len() >= Self::SPENT_BEFORE_SWEEP {
+        if self.spent.len() >= self.spent_limit {
             self.spent.retain(|_, forgotten| *forgotten > now);
+            // Each sweep is paid for by as many insertions as it left behind.
+            self.spent_limit = (self.spent.len() * 2).max(Self::SPENT_AT_LEAST);
         }
         self.spent.insert(nonce, forgotten_at(now, ttl));
     }
@@ -118,6 +125,7 @@ impl Kept {
             renewed_at: now,
             granted: None,
             unreadable: None,
+            adopted_from: None,
         }
     }
 

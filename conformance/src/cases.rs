@@ -1,0 +1,44 @@
+//! The cases, by concern. Each is a story about a few workers at one store.
+//!
+//! A case is told on any [`Fixture`](crate::Fixture) and panics where a promise is broken. The name
+//! that it is given is its own; if it needs several it makes them from that one.
+
+pub mod adoption;
+pub mod ambiguity;
+pub mod batch;
+pub mod breaking;
+pub mod cancellation;
+pub mod capabilities;
+pub mod confirmation;
+pub mod epoch;
+pub mod erasure;
+pub mod eviction;
+pub mod exclusion;
+pub mod expiry;
+pub mod handshake;
+pub mod inspection;
+pub mod limits;
+pub mod names;
+pub mod outage;
+pub mod permissions;
+pub mod push;
+pub mod races;
+pub mod release;
+pub mod renewal;
+
+use std::time::Duration;
+
+use lease_core::{Claim, Jitter, Name};
+
+/// A ttl that does not run out while a case is told.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// One of several names of a case.
+fn part(name: &Name, part: impl std::fmt::Display) -> Name {
+    Name::parse(format!("{name}/{part}")).expect("a name")
+}
+
+/// The same claim as another attempt, with a nonce of its own (rule R7).
+fn again(claim: &Claim) -> Claim {
+    Claim { nonce: Jitter::system().nonce(), ..claim.clone() }
+}
