@@ -1,6 +1,6 @@
 //! The one door for chance: nonces, and the spread of waits.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -10,28 +10,30 @@ use crate::Nonce;
 
 /// Where randomness comes from.
 ///
-/// [`Jitter::system`] asks the operating system, so that a forked or cloned process never repeats
-/// a nonce; [`Jitter::seeded`] repeats itself, for tests and for the simulator.
+/// [`Jitter::system`] takes each nonce from the operating system, so that a forked or cloned process
+/// never repeats one; [`Jitter::seeded`] repeats itself, for tests and for the simulator.
 #[derive(Debug)]
-pub struct Jitter(Source);
-
-#[derive(Debug)]
-enum Source {
-    System,
-    Seeded(Mutex<SmallRng>),
+pub struct Jitter {
+    /// Nonces come from here too if it is seeded; from the system otherwise.
+    rng: Mutex<SmallRng>,
+    seeded: bool,
 }
 
 impl Jitter {
     /// Randomness from the operating system.
+    ///
+    /// # Panics
+    ///
+    /// If the operating system has no randomness.
     #[must_use]
-    pub const fn system() -> Self {
-        Self(Source::System)
+    pub fn system() -> Self {
+        Self { rng: Mutex::new(SmallRng::from_seed(from_the_system())), seeded: false }
     }
 
     /// The same numbers for the same seed, for tests and simulations only.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self(Source::Seeded(Mutex::new(SmallRng::seed_from_u64(seed))))
+        Self { rng: Mutex::new(SmallRng::seed_from_u64(seed)), seeded: true }
     }
 
     /// A fresh nonce: 128 random bits.
@@ -41,34 +43,25 @@ impl Jitter {
     /// If the operating system has no randomness: without it no holder could be told from another.
     #[must_use]
     pub fn nonce(&self) -> Nonce {
-        let mut bytes = [0; 16];
-        self.fill(&mut bytes);
-        Nonce::from_bytes(bytes)
+        Nonce::from_bytes(if self.seeded { self.rng().random() } else { from_the_system() })
     }
 
     /// A time between `from` and `to`, evenly. `from` where the bounds are the wrong way round.
     #[must_use]
     pub fn between(&self, from: Duration, to: Duration) -> Duration {
-        from + to.saturating_sub(from).mul_f64(self.unit())
+        from + to.saturating_sub(from).mul_f64(self.rng().random())
     }
 
-    /// A number from zero up to, not including, one.
-    fn unit(&self) -> f64 {
-        let mut bytes = [0; 8];
-        self.fill(&mut bytes);
-        // 53 bits are what an f64 keeps exactly.
-        (u64::from_le_bytes(bytes) >> 11) as f64 / (1_u64 << 53) as f64
+    fn rng(&self) -> MutexGuard<'_, SmallRng> {
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    #[expect(clippy::expect_used, reason = "no randomness, no identity: nothing may go on")]
-    fn fill(&self, bytes: &mut [u8]) {
-        match &self.0 {
-            Source::System => {
-                rand::rngs::SysRng.try_fill_bytes(bytes).expect("the system has randomness");
-            }
-            Source::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes),
-        }
-    }
+#[expect(clippy::expect_used, reason = "no randomness, no identity: nothing may go on")]
+fn from_the_system<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    rand::rngs::SysRng.try_fill_bytes(&mut bytes).expect("the system has randomness");
+    bytes
 }
 
 #[cfg(test)]

@@ -120,21 +120,13 @@ impl KeeperHandle {
         self.inner.nudge.notify_one();
     }
 
-    /// Ends the lease and removes its record; the work goes on if the caller stops waiting.
+    /// Ends the lease and removes its record; in the background if the caller stops waiting.
     pub(crate) async fn release(&self, id: LeaseId, shared: &Arc<Shared>) -> Result<Released> {
         shared.end(LossReason::Released);
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let removal = self.removal(id, shared.clone());
-        let spawned = self.spawn(async move {
-            let _ = tell.send(removal.run().await);
-        });
-        if !spawned {
-            return Err(Error::misconfigured(
-                "a lease was released outside a tokio runtime",
-                "release it within one; the ttl frees the name meanwhile",
-            ));
-        }
-        told.await.unwrap_or_else(|gone| Err(self.unclear(gone)))
+        let mut unfinished = Unfinished(Some(self.removal(id, shared.clone())));
+        let released = self.removal(id, shared.clone()).run().await;
+        unfinished.0 = None;
+        released
     }
 
     /// Ends the lease and removes its record in the background, as well as that goes.
@@ -142,10 +134,7 @@ impl KeeperHandle {
         let kept = self.inner.engine().is_kept(id);
         shared.end(LossReason::Released);
         if kept {
-            let removal = self.removal(id, shared.clone());
-            self.spawn(async move {
-                let _ = removal.run().await;
-            });
+            self.removal(id, shared.clone()).spawn();
         }
     }
 
@@ -265,7 +254,24 @@ struct Removal {
     shared: Arc<Shared>,
 }
 
+/// A removal that its caller has not seen the end of: it goes on in the background when dropped.
+struct Unfinished(Option<Removal>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(removal) = self.0.take() {
+            removal.spawn();
+        }
+    }
+}
+
 impl Removal {
+    fn spawn(self) {
+        self.keeper.clone().spawn(async move {
+            let _ = self.run().await;
+        });
+    }
+
     /// The shortest pause between two tries.
     const PAUSE: Duration = Duration::from_millis(20);
 
