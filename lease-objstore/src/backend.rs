@@ -1,0 +1,77 @@
+//! The contract, step by step.
+
+use async_trait::async_trait;
+use lease_core::backend::{
+    Broken, Committed, Confirmed, Evicted, Installed, Registered, Renewed, Withdrawn,
+};
+use lease_core::{
+    Backend, BreakNote, Capabilities, Claim, Holding, HolderInfo, Judged, Name, Nonce, Result,
+    Snapshot, Target,
+};
+
+use crate::error::KIND;
+use crate::store::ObjStore;
+
+#[async_trait]
+impl Backend for ObjStore {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    async fn observe(&self, name: &Name) -> Result<Snapshot> {
+        self.look_and_judge(name).await
+    }
+
+    async fn inspect(&self, name: &Name) -> Result<Snapshot> {
+        self.look_only(name).await
+    }
+
+    async fn register(&self, claim: &Claim) -> Result<Registered> {
+        self.register_writer(claim).await
+    }
+
+    async fn install(
+        &self,
+        claim: &Claim,
+        seen: &Snapshot,
+        over: Option<(&Target, Judged)>,
+    ) -> Result<Installed> {
+        self.install_exclusive(claim, seen, over).await
+    }
+
+    async fn commit(&self, mine: &Holding) -> Result<Committed> {
+        self.commit_exclusive(mine).await
+    }
+
+    async fn renew(&self, mine: &[Holding]) -> Vec<Result<Renewed>> {
+        self.renew_batch(mine).await
+    }
+
+    async fn confirm(&self, mine: &Holding) -> Result<Confirmed> {
+        self.confirm_own(mine).await
+    }
+
+    async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn> {
+        self.withdraw_own(mine).await
+    }
+
+    async fn evict(&self, name: &Name, target: &Target, judged: Judged) -> Result<Evicted> {
+        self.evict_other(name, target, judged).await
+    }
+
+    async fn break_record(&self, name: &Name, nonce: Nonce, note: &BreakNote) -> Result<Broken> {
+        self.break_by_nonce(name, nonce, note).await
+    }
+
+    async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
+        self.adopt_own(mine, info).await
+    }
+
+    async fn names(&self) -> Result<Vec<Name>> {
+        self.all_names().await
+    }
+}

@@ -1,0 +1,139 @@
+//! What the driver says, translated once.
+
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+
+use lease_core::{BoxError, Error};
+
+/// The name by which this backend goes in logs and errors.
+pub(crate) const KIND: &str = "objstore";
+
+/// What was asked of the store when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Looking: whatever went wrong, nothing was changed.
+    Reading,
+    /// Writing or deleting: what went wrong may have happened all the same.
+    Writing,
+}
+
+/// One of ours for one of the driver's.
+///
+/// A write that failed says [`Effect::Unknown`](lease_core::Effect::Unknown) even where the disk is
+/// full: the last step of a durable write comes after the file has its name, and its failure looks
+/// like any other. What failed for a reason that only a person can change is `Misconfigured`.
+pub(crate) fn translate(error: object_store::Error, doing: Doing) -> Error {
+    use object_store::Error as Driver;
+    match &error {
+        Driver::PermissionDenied { .. } | Driver::Unauthenticated { .. } => denied(error),
+        Driver::NotImplemented { .. }
+        | Driver::NotSupported { .. }
+        | Driver::UnknownConfigurationKey { .. } => wrong(
+            "the store cannot do what leases need",
+            "use a store with create-if-absent, listing and deleting",
+            error,
+        ),
+        Driver::InvalidPath { .. } => wrong(
+            "a file in the lease folder has a name that the store cannot show",
+            "move files that are not the library's out of the lease folder",
+            error,
+        ),
+        _ => match io_error(&error).map(|io| (io.kind(), io.raw_os_error())) {
+            Some((kind, raw)) => by_io(kind, raw, doing, error),
+            None => unavailable(doing, error),
+        },
+    }
+}
+
+/// One of ours for a failed step on the local disk that the driver has no part in.
+pub(crate) fn local(error: io::Error, doing: Doing) -> Error {
+    let (kind, raw) = (error.kind(), error.raw_os_error());
+    by_io(kind, raw, doing, error)
+}
+
+fn by_io(
+    kind: ErrorKind,
+    raw: Option<i32>,
+    doing: Doing,
+    error: impl Into<BoxError>,
+) -> Error {
+    /// EPERM: a link or an immutable folder is refused, not the user.
+    const NOT_PERMITTED: Option<i32> = Some(1);
+    match kind {
+        ErrorKind::PermissionDenied if raw == NOT_PERMITTED && doing == Doing::Writing => {
+            no_links(error)
+        }
+        ErrorKind::Unsupported if doing == Doing::Writing => no_links(error),
+        ErrorKind::PermissionDenied => denied(error),
+        ErrorKind::ReadOnlyFilesystem => wrong(
+            "the lease folder is on a read-only file system",
+            "mount it writable, or open the store read-only for status",
+            error,
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            unavailable(doing, Full(error.into()))
+        }
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => wrong(
+            "a file and a folder are in each other's way in the lease folder",
+            "move what is not the library's out of the lease folder",
+            error,
+        ),
+        ErrorKind::InvalidFilename => wrong(
+            "the file system refuses the length of a lease file's name",
+            "use a file system that allows names of 180 bytes",
+            error,
+        ),
+        _ => unavailable(doing, error),
+    }
+}
+
+/// The store's answer makes no sense for a reason that is not a person's to mend.
+pub(crate) fn unavailable(doing: Doing, error: impl Into<BoxError>) -> Error {
+    match doing {
+        Doing::Reading => Error::unreached(KIND, error),
+        Doing::Writing => Error::unclear(KIND, error),
+    }
+}
+
+/// Whether the request that failed so may have taken place.
+pub(crate) fn is_unclear(error: &Error) -> bool {
+    matches!(error, Error::Unavailable { effect: lease_core::Effect::Unknown, .. })
+}
+
+fn denied(error: impl Into<BoxError>) -> Error {
+    wrong(
+        "the store refuses access",
+        "give this user the right to list, read, create, overwrite and delete in the lease folder; \
+         to look only, open the store read-only",
+        error,
+    )
+}
+
+/// The file system cannot do what create-if-absent is made of.
+pub(crate) fn no_links(error: impl Into<BoxError>) -> Error {
+    wrong(
+        "the file system refuses hard links, or the folder is immutable",
+        "put the lease folder on a file system with hard links (ext4, xfs, btrfs, NFS), not on FAT, \
+         exFAT or SMB",
+        error,
+    )
+}
+
+fn wrong(problem: &'static str, fix: &'static str, error: impl Into<BoxError>) -> Error {
+    Error::Misconfigured { problem: problem.into(), fix: fix.into(), source: Some(error.into()) }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the disk or the quota is full")]
+struct Full(#[source] BoxError);
+
+pub(crate) fn io_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e io::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return Some(io);
+        }
+        next = error.source();
+    }
+    None
+}

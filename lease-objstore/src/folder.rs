@@ -1,0 +1,223 @@
+//! A folder on a local or mounted disk as an object store.
+//!
+//! The driver's own [`LocalFileSystem`] does all but the listing: its listing leaves out, without a
+//! word, what it cannot look at, and shows a folder that is gone as an empty one. A lease that is
+//! left out looks free.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::{Path, PathPart};
+use object_store::{
+    CopyOptions, Error as Driver, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+/// A folder as an object store. Clones are one folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: Arc<FilePath>,
+    inner: Arc<LocalFileSystem>,
+}
+
+impl Folder {
+    /// The folder at this absolute path, which exists; `durable` writes survive a power loss.
+    pub(crate) fn open(path: &FilePath, durable: bool) -> Result<Self> {
+        let inner = LocalFileSystem::new_with_prefix(path)?.with_fsync(durable);
+        let path = path.canonicalize().map_err(generic)?;
+        Ok(Self { path: path.into(), inner: Arc::new(inner) })
+    }
+
+    fn at(&self, path: Option<&Path>) -> PathBuf {
+        let parts = path.into_iter().flat_map(Path::parts);
+        parts.fold(self.path.to_path_buf(), |at, part| at.join(part.as_ref()))
+    }
+}
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Folder({})", self.path.display())
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Folder {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    /// One level is all there is of a lease name, so this is the same listing as a stream.
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (folder, prefix) = (self.clone(), prefix.cloned());
+        stream::once(async move { folder.list_with_delimiter(prefix.as_ref()).await })
+            .map_ok(|listed| stream::iter(listed.objects.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let (root, folder) = (Arc::clone(&self.path), self.at(prefix));
+        let prefix = prefix.cloned().unwrap_or_default();
+        let listed = tokio::task::spawn_blocking(move || list(&root, &folder, &prefix)).await?;
+        listed.map_err(generic)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+/// All files and folders in `folder`. A folder that is not there is empty, if the root is there.
+fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListResult> {
+    let mut listed =
+        ListResult { common_prefixes: Vec::new(), objects: Vec::new(), extensions: Default::default() };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::read_dir(root)?;
+            return Ok(listed);
+        }
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        // A name that no object can have is a stray of somebody else's, and so is a staging file.
+        let Some(part) = entry.file_name().to_str().and_then(|name| PathPart::parse(name).ok())
+            .map(|part| part.as_ref().to_owned())
+        else {
+            continue;
+        };
+        if is_staging(&part) {
+            continue;
+        }
+        // Neither links nor pipes: all that the library writes are plain files.
+        let meta = match entry.metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let location = prefix.clone().join(part);
+        if meta.is_dir() {
+            listed.common_prefixes.push(location);
+        } else if meta.is_file() {
+            listed.objects.push(ObjectMeta {
+                location,
+                last_modified: meta.modified()?.into(),
+                size: meta.len(),
+                e_tag: Some(tag(&meta)?),
+                version: None,
+            });
+        }
+    }
+    Ok(listed)
+}
+
+/// Whether this is the name of a file that is being written, or was when its writer was killed:
+/// the driver writes `name#<number>` and then links or renames it to `name`.
+pub(crate) fn is_staging(file: &str) -> bool {
+    staged_for(file).is_some()
+}
+
+/// The name that this staging file was to get.
+pub(crate) fn staged_for(file: &str) -> Option<&str> {
+    let (name, number) = file.rsplit_once('#')?;
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then_some(name)
+}
+
+/// The entity tag that the driver gives this file.
+fn tag(meta: &fs::Metadata) -> io::Result<String> {
+    let modified = meta.modified()?.duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let micros = modified.unwrap_or_default().as_micros();
+    Ok(format!("\"{:x}-{micros:x}-{:x}\"", inode(meta), meta.len()))
+}
+
+#[cfg(unix)]
+fn inode(meta: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> u64 {
+    0
+}
+
+fn generic(error: io::Error) -> Driver {
+    Driver::Generic { store: "Folder", source: Box::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::{ObjectStoreExt, PutMode};
+
+    use super::*;
+
+    /// A record's revision is told by the entity tag, whichever answer it comes from.
+    #[tokio::test]
+    async fn all_answers_have_one_tag_for_one_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Folder::open(folder.path(), false).unwrap();
+        let path = Path::from("name/x-1");
+        for mode in [PutMode::Create, PutMode::Overwrite] {
+            let put = store.put_opts(&path, "body".into(), mode.into()).await.unwrap();
+            let listed = store.list_with_delimiter(Some(&Path::from("name"))).await.unwrap();
+            assert_eq!(listed.objects.len(), 1);
+            assert_eq!(listed.objects[0].e_tag, put.e_tag);
+            assert_eq!(store.head(&path).await.unwrap(), listed.objects[0]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_is_gone_is_not_an_empty_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("leases");
+        fs::create_dir(&path).unwrap();
+        let store = Folder::open(&path, false).unwrap();
+        let name = Path::from("name");
+        assert!(store.list_with_delimiter(Some(&name)).await.unwrap().objects.is_empty());
+
+        fs::remove_dir(&path).unwrap();
+        store.list_with_delimiter(Some(&name)).await.unwrap_err();
+        fs::write(&path, "").unwrap();
+        store.list_with_delimiter(Some(&name)).await.unwrap_err();
+    }
+
+    #[test]
+    fn staging_files_are_known_by_their_end() {
+        assert_eq!(staged_for("x-1#17"), Some("x-1"));
+        assert_eq!(staged_for("x-1#"), None);
+        assert_eq!(staged_for("x-1#a"), None);
+        assert_eq!(staged_for("x-1"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! One listing of a lease name, parsed. Nothing here asks the store.
+
+use std::collections::BTreeMap;
+
+use lease_core::{Epoch, Nonce};
+
+use crate::body::VOID;
+use crate::key::{ClaimId, Key, Part};
+use crate::revision::{At, Genesis};
+use crate::time::StoreTime;
+
+/// One file as the store showed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Which write of it.
+    pub(crate) stamp: String,
+    pub(crate) modified: StoreTime,
+    pub(crate) size: u64,
+}
+
+/// The files of one claim.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) record: Option<Seen>,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) killed: Option<Seen>,
+    pub(crate) released: bool,
+    pub(crate) broken: bool,
+    /// The beats that it was adopted from.
+    pub(crate) adopted: Vec<u64>,
+    /// All that is there of it, for the clean-up.
+    pub(crate) parts: Vec<Part>,
+    /// The last-modified of the newest.
+    pub(crate) newest: StoreTime,
+}
+
+/// The fate of an exclusive's claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Granted,
+    Void,
+}
+
+impl Mark {
+    /// By size, so that a listing tells. A mark that is neither, after a crash of the disk, counts
+    /// as granted: an epoch too many is harmless, one that comes twice is not.
+    pub(crate) const fn of_size(size: u64) -> Self {
+        if size == VOID.len() as u64 { Self::Void } else { Self::Granted }
+    }
+}
+
+/// All files of one lease name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) genesis: Option<Seen>,
+    pub(crate) exclusives: BTreeMap<u64, Files>,
+    pub(crate) writers: BTreeMap<Nonce, Files>,
+    pub(crate) probes: Vec<(Nonce, StoreTime)>,
+    /// Names of files that are nobody's.
+    pub(crate) strays: Vec<String>,
+}
+
+impl Listing {
+    pub(crate) fn of(files: Vec<(String, Seen)>) -> Self {
+        let mut listing = Self::default();
+        for (file, seen) in files {
+            match Key::parse(&file) {
+                Some(Key::Genesis) => listing.genesis = Some(seen),
+                Some(Key::Broken) => {}
+                Some(Key::Exclusive(n, part)) => {
+                    listing.exclusives.entry(n).or_default().add(part, seen);
+                }
+                Some(Key::Writer(nonce, part)) => {
+                    listing.writers.entry(nonce).or_default().add(part, seen);
+                }
+                Some(Key::Probe(nonce)) => listing.probes.push((nonce, seen.modified)),
+                None => listing.strays.push(file),
+            }
+        }
+        listing
+    }
+
+    /// The name's `genesis` as a holder remembers it.
+    pub(crate) fn genesis(&self) -> Option<Genesis> {
+        let seen = self.genesis.as_ref()?;
+        Some(Genesis { stamp: seen.stamp.clone(), micros: seen.modified.micros() })
+    }
+
+    pub(crate) fn files(&self, id: ClaimId) -> Option<&Files> {
+        match id {
+            ClaimId::Exclusive(n) => self.exclusives.get(&n),
+            ClaimId::Writer(nonce) => self.writers.get(&nonce),
+        }
+    }
+
+    /// Whether there is anything of a holder's here.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.exclusives.is_empty() || !self.writers.is_empty()
+    }
+
+    /// The number of the highest claim that was granted.
+    pub(crate) fn granted(&self) -> Option<u64> {
+        let mut down = self.exclusives.iter().rev();
+        down.find(|(_, files)| files.mark == Some(Mark::Granted)).map(|(n, _)| *n)
+    }
+
+    /// The number above which the next claim goes: the highest of any file, and never below where
+    /// the name's epochs start.
+    pub(crate) fn highest(&self) -> u64 {
+        let floor = self.genesis.as_ref().map_or(0, |seen| seen.modified.micros());
+        self.exclusives.keys().next_back().copied().unwrap_or(0).max(floor)
+    }
+
+    /// The epoch that writers carry: the highest that was granted, or where the name started.
+    pub(crate) fn epoch(&self) -> Epoch {
+        let floor = self.genesis.as_ref().map_or(0, |seen| seen.modified.micros());
+        Epoch::new(self.granted().unwrap_or(0).max(floor)).unwrap_or(Epoch::MAX)
+    }
+
+    /// The exclusive claims that may be in the way, the highest first: all that are not ended for
+    /// sure. Those below the highest granted one are over whatever their files say: it was made
+    /// when all before it had ended, and no holder of a lower one passes its next check.
+    pub(crate) fn in_the_way(&self) -> impl Iterator<Item = (u64, &Files, &Seen)> {
+        let from = self.granted().unwrap_or(0);
+        let counted = self.exclusives.range(from..).rev();
+        counted.filter_map(|(n, files)| Some((*n, files, files.unended()?)))
+    }
+
+    /// The writers' claims that may be in the way.
+    pub(crate) fn live_writers(&self) -> impl Iterator<Item = (Nonce, &Files, &Seen)> {
+        self.writers.iter().filter_map(|(nonce, files)| Some((*nonce, files, files.unended()?)))
+    }
+
+    /// How this listing is told in a revision.
+    pub(crate) fn at(&self, n: Option<u64>, stamp: &str) -> At {
+        At { genesis: self.genesis(), n, stamp: stamp.to_owned() }
+    }
+}
+
+impl Files {
+    fn add(&mut self, part: Part, seen: Seen) {
+        self.newest = self.newest.max(seen.modified);
+        self.parts.push(part);
+        match part {
+            Part::Record => self.record = Some(seen),
+            Part::Mark => self.mark = Some(Mark::of_size(seen.size)),
+            Part::Killed => self.killed = Some(seen),
+            Part::Released => self.released = true,
+            Part::Broken => self.broken = true,
+            Part::Adopted(beat) => self.adopted.push(beat),
+        }
+    }
+
+    /// The claim's own file, unless the listing alone shows that it has ended. A killed one has
+    /// not: only its ttl tells.
+    pub(crate) fn unended(&self) -> Option<&Seen> {
+        self.record.as_ref().filter(|_| !self.released && !self.broken)
+    }
+
+    /// Whether anybody but its owner has put an end to it, or has begun to.
+    pub(crate) const fn is_condemned(&self) -> bool {
+        self.killed.is_some() || self.broken
+    }
+}

@@ -1,0 +1,52 @@
+//! The revisions of this store, as text.
+
+use lease_core::Revision;
+use serde::{Deserialize, Serialize};
+
+/// The state of a lease name that a holder stands on: which `genesis` it was.
+///
+/// An erased name gets another one, so a holder whose heartbeat brought its file back after an
+/// erasure finds that it holds nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Genesis {
+    /// Which write of the file.
+    pub(crate) stamp: String,
+    /// Its last-modified on the store's clock, in microseconds since 1970.
+    pub(crate) micros: u64,
+}
+
+/// One write of one record, and what it stands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct At {
+    /// The name's `genesis`.
+    pub(crate) genesis: Option<Genesis>,
+    /// The number of an exclusive's claim; of an anchor, the highest that was seen.
+    pub(crate) n: Option<u64>,
+    /// Which write of the record's file.
+    pub(crate) stamp: String,
+}
+
+impl At {
+    pub(crate) fn revision(&self) -> Revision {
+        // A struct of texts and numbers always has a JSON form.
+        Revision::new(serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// Nothing for the placeholder of a write that was never answered.
+    pub(crate) fn of(revision: &Revision) -> Option<Self> {
+        serde_json::from_str(revision.as_str()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_written_and_read_alike() {
+        let genesis = Some(Genesis { stamp: "1f-5-3".into(), micros: 17 });
+        let at = At { genesis, n: Some(18), stamp: "\"|,\"".into() };
+        assert_eq!(At::of(&at.revision()), Some(at));
+        assert_eq!(At::of(&Revision::new("")), None);
+    }
+}

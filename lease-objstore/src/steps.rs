@@ -1,0 +1,10 @@
+//! The steps of the protocol, each a few requests around a pure decision.
+
+mod adopt;
+mod breaking;
+pub(crate) mod evict;
+pub(crate) mod exclusive;
+mod observe;
+pub(crate) mod renew;
+mod withdraw;
+mod writer;

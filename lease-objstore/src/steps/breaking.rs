@@ -1,0 +1,122 @@
+//! Breaking: an operator's removal of the record that was shown.
+
+use std::sync::Arc;
+
+use lease_core::backend::Broken;
+use lease_core::{BreakNote, Claim, Epoch, HolderInfo, Jitter, Mode, Name, Nonce, Result};
+
+use crate::body::{Body, encode};
+use crate::judge;
+use crate::key::{ClaimId, Key, Part};
+use crate::listing::{Listing, Mark};
+use crate::objects::{Created, Keep, nonsense};
+use crate::steps::exclusive::out_of_epochs;
+use crate::store::ObjStore;
+
+/// How often it is tried while claims come and go beside the one to be broken.
+const TRIES: usize = 4;
+
+impl ObjStore {
+    pub(crate) async fn break_by_nonce(
+        &self,
+        name: &Name,
+        nonce: Nonce,
+        note: &BreakNote,
+    ) -> Result<Broken> {
+        self.objects.writable()?;
+        for _ in 0..TRIES {
+            let listing = self.look(name).await?;
+            let Some(id) = self.find_by_nonce(name, nonce, &listing).await? else {
+                return Ok(Broken::NotThere);
+            };
+            let epoch = match id {
+                ClaimId::Writer(_) => {
+                    self.break_now(name, id, note).await?;
+                    Some(listing.epoch())
+                }
+                ClaimId::Exclusive(n) => self.break_exclusive(name, n, &listing, note).await?,
+            };
+            if let Some(epoch) = epoch {
+                let path = self.objects.path(name, Key::Broken);
+                self.objects.put(&path, encode(note)?).await?;
+                return Ok(Broken::Broken { epoch });
+            }
+        }
+        Err(nonsense("claims came and went too fast to break one of them"))
+    }
+
+    /// Which claim was shown under this nonce, among all that count.
+    async fn find_by_nonce(
+        &self,
+        name: &Name,
+        nonce: Nonce,
+        listing: &Listing,
+    ) -> Result<Option<ClaimId>> {
+        let writer = listing.live_writers().find(|(writer, ..)| *writer == nonce);
+        if let Some((writer, files, seen)) = writer {
+            let id = ClaimId::Writer(writer);
+            return Ok(self.counted(name, id, files, seen).await?.map(|shown| shown.id));
+        }
+        for (n, files, seen) in listing.in_the_way() {
+            let shown = self.counted(name, ClaimId::Exclusive(n), files, seen).await?;
+            if let Some(shown) = shown.filter(|shown| shown.nonce() == nonce) {
+                return Ok(Some(shown.id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Breaks an exclusive. The epoch from then on; nothing if it has to be looked at again.
+    async fn break_exclusive(
+        &self,
+        name: &Name,
+        n: u64,
+        listing: &Listing,
+        note: &BreakNote,
+    ) -> Result<Option<Epoch>> {
+        let sealed = listing.exclusives.get(&n).and_then(|files| files.mark);
+        let fate = match sealed {
+            Some(fate) => fate,
+            None => self.seal(name, n, Mark::Void).await?,
+        };
+        if fate == Mark::Void {
+            // It never held.
+            self.break_now(name, ClaimId::Exclusive(n), note).await?;
+            return Ok(Some(listing.epoch()));
+        }
+        // The broken holder is fenced by a higher epoch. It is raised while its claim still keeps
+        // everybody out, so that no two writers that hold ever carry different ones.
+        let next = Epoch::new(listing.highest()).and_then(Epoch::next).ok_or_else(out_of_epochs)?;
+        let raise = ClaimId::Exclusive(next.get());
+        let path = self.objects.path(name, raise.key(Part::Record));
+        match self.objects.create(&path, raising(name, note).encode()?, Keep::Loosely).await? {
+            Created::Done(_) => {}
+            Created::Exists => return Ok(None),
+        }
+        if self.seal(name, next.get(), Mark::Granted).await? == Mark::Void {
+            return Ok(None);
+        }
+        self.break_now(name, ClaimId::Exclusive(n), note).await?;
+        self.mark(name, raise, Part::Released, b"").await?;
+        Ok(Some(next))
+    }
+
+    async fn break_now(&self, name: &Name, id: ClaimId, note: &BreakNote) -> Result<()> {
+        let path = self.objects.path(name, id.key(Part::Broken));
+        self.objects.put(&path, encode(note)?).await?;
+        Ok(())
+    }
+}
+
+/// The claim that raises the epoch. It is released at once; if that fails it expires.
+fn raising(name: &Name, note: &BreakNote) -> Body {
+    let mut info = HolderInfo::default();
+    info.label = format!("broken by {}", note.by);
+    Body::of(&Claim {
+        name: name.clone(),
+        nonce: Jitter::system().nonce(),
+        mode: Mode::Exclusive,
+        ttl: judge::RAISING_TTL,
+        info: Arc::new(info),
+    })
+}

@@ -1,0 +1,195 @@
+//! An exclusive's steps: install and commit.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lease_core::backend::{Committed, Installed};
+use lease_core::{
+    Claim, Epoch, Error, Holding, Judged, LossReason, Name, Result, Snapshot, Target,
+};
+
+use crate::body::{Body, GRANTED, VOID};
+use crate::error::is_unclear;
+use crate::judge;
+use crate::key::{ClaimId, Part};
+use crate::listing::{Listing, Mark};
+use crate::memo::Own;
+use crate::objects::{Created, Keep, nonsense};
+use crate::revision::{At, Genesis};
+use crate::store::ObjStore;
+
+/// How often a create is sent whose answer was unclear and which did not show.
+const CREATES: usize = 2;
+
+impl ObjStore {
+    pub(crate) async fn install_exclusive(
+        &self,
+        claim: &Claim,
+        seen: &Snapshot,
+        over: Option<(&Target, Judged)>,
+    ) -> Result<Installed> {
+        self.objects.writable()?;
+        if self.memo.spent(claim.nonce).is_some() {
+            return Ok(Installed::Refused);
+        }
+        if let Some(again) = self.installed_before(claim).await? {
+            return Ok(again);
+        }
+        let anchor = At::of(&seen.anchor).ok_or_else(|| nonsense("a foreign snapshot"))?;
+        match (over, anchor.genesis, anchor.n) {
+            (None, Some(genesis), Some(highest)) => self.claim(claim, genesis, highest).await,
+            // Over another one, or on a name that nobody used: by a new look.
+            (over, ..) => {
+                if let Some((target, judged)) = over
+                    && !self.end_stale(&claim.name, target, judged).await?
+                {
+                    return Ok(Installed::Refused);
+                }
+                let genesis = self.genesis(&claim.name).await?;
+                let listing = self.look(&claim.name).await?;
+                let shown = self.shown(&claim.name, &listing).await?;
+                let taken = shown.iter().any(|shown| matches!(shown.id, ClaimId::Exclusive(_)));
+                if taken || listing.genesis() != Some(genesis.clone()) {
+                    return Ok(Installed::Refused);
+                }
+                self.claim(claim, genesis, listing.highest()).await
+            }
+        }
+    }
+
+    /// The answer to an install that was asked for before with the same nonce.
+    async fn installed_before(&self, claim: &Claim) -> Result<Option<Installed>> {
+        let Some(n) = self.memo.own(claim.nonce).and_then(|own| own.n) else { return Ok(None) };
+        let listing = self.list(&claim.name).await?;
+        let id = ClaimId::Exclusive(n);
+        let Some(files) = listing.exclusives.get(&n) else { return Ok(None) };
+        let Some(record) = &files.record else { return Ok(Some(Installed::Refused)) };
+        let Some(known) = self.body(&claim.name, id, record).await? else { return Ok(None) };
+        let mine = matches!(known.body.as_ref(), Ok(body) if body.nonce == claim.nonce);
+        if !mine {
+            // Somebody else's create won; this attempt has no claim yet.
+            return Ok(None);
+        }
+        let counts = files.unended().is_some() && !files.is_condemned();
+        Ok(Some(if counts {
+            Installed::Here(listing.at(Some(n), &record.stamp).revision())
+        } else {
+            Installed::Refused
+        }))
+    }
+
+    /// Creates the claim that follows `highest`: the compare-and-swap of this store, since of all
+    /// who saw the same highest claim one creates the next.
+    async fn claim(&self, claim: &Claim, genesis: Genesis, highest: u64) -> Result<Installed> {
+        let n = Epoch::new(highest).and_then(Epoch::next).ok_or_else(out_of_epochs)?.get();
+        let id = ClaimId::Exclusive(n);
+        let body = Body::of(claim);
+        let own = Own { n: Some(n), beat: 0, info: Arc::clone(&claim.info) };
+        self.memo.set_own(claim.nonce, own);
+        let path = self.objects.path(&claim.name, id.key(Part::Record));
+        let here = |stamp: String| {
+            Installed::Here(At { genesis: Some(genesis.clone()), n: Some(n), stamp }.revision())
+        };
+        let mut unclear = None;
+        for _ in 0..CREATES {
+            let sent = self.clock.now();
+            match self.objects.create(&path, body.encode()?, Keep::Loosely).await {
+                Ok(Created::Done(stamp)) => {
+                    self.wrote(id, body, &stamp, sent);
+                    return Ok(here(stamp));
+                }
+                Ok(Created::Exists) => {}
+                Err(error) if is_unclear(&error) => unclear = Some(error),
+                Err(error) => return Err(error),
+            }
+            // Neither "exists" nor an error is an answer: it may be one's own.
+            match self.objects.get(&path).await {
+                Ok(Some(got)) if got.body.as_ref().is_ok_and(|b| b.nonce == claim.nonce) => {
+                    self.wrote(id, body, &got.seen.stamp, sent);
+                    return Ok(here(got.seen.stamp));
+                }
+                Ok(Some(_)) => return Ok(Installed::Refused),
+                Ok(None) => {}
+                Err(error) => return Err(Error::unclear(crate::error::KIND, error)),
+            }
+        }
+        Err(unclear.unwrap_or_else(|| nonsense("a claim exists and cannot be found")))
+    }
+
+    pub(crate) async fn commit_exclusive(&self, mine: &Holding) -> Result<Committed> {
+        self.objects.writable()?;
+        let Some(at) = At::of(&mine.revision) else { return Ok(Committed::Lost) };
+        let Some(n) = at.n else { return Ok(Committed::Lost) };
+        if self.memo.spent(mine.nonce).is_some() {
+            return Ok(Committed::Lost);
+        }
+        // X3, first half: the claim's fate, sealed by whoever creates it first.
+        let granted = self.seal(&mine.name, n, Mark::Granted).await? == Mark::Granted;
+        // Second half: an operator may have broken it meanwhile, and a late claim may be lower
+        // than another. Live writers need no look: those that were granted were there before this
+        // claim was, and the drain saw them; those that came later see this claim and leave.
+        let listing = self.list(&mine.name).await?;
+        let own = judge::own(&listing, mine, &at);
+        if granted && let Ok(own) = own {
+            let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;
+            let revision = listing.at(Some(n), &own.seen.stamp).revision();
+            return Ok(Committed::Granted { epoch, revision });
+        }
+        // It never held, and its fate is sealed: nothing speaks against ending it at once.
+        self.memo.spend(mine.nonce, own.err().unwrap_or(LossReason::Displaced));
+        if listing.exclusives.get(&n).is_some_and(|files| files.unended().is_some()) {
+            self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await.ok();
+        }
+        Ok(Committed::Lost)
+    }
+
+    /// Decides the fate of a claim, or finds it decided. Retried until it is clear which.
+    pub(crate) async fn seal(&self, name: &Name, n: u64, fate: Mark) -> Result<Mark> {
+        let path = self.objects.path(name, ClaimId::Exclusive(n).key(Part::Mark));
+        let (body, keep) = match fate {
+            Mark::Granted => (GRANTED, Keep::Durably),
+            Mark::Void => (VOID, Keep::Loosely),
+        };
+        let mut unclear = None;
+        for _ in 0..CREATES {
+            match self.objects.create(&path, Bytes::from_static(body), keep).await {
+                Ok(Created::Done(_)) => return Ok(fate),
+                Ok(Created::Exists) => {}
+                Err(error) if is_unclear(&error) => unclear = Some(error),
+                Err(error) => return Err(error),
+            }
+            match self.objects.head(&path).await {
+                Ok(Some(seen)) => return Ok(Mark::of_size(seen.size)),
+                Ok(None) => {}
+                Err(error) => return Err(Error::unclear(crate::error::KIND, error)),
+            }
+        }
+        Err(unclear.unwrap_or_else(|| nonsense("a mark exists and cannot be found")))
+    }
+
+    /// Writes one of a claim's end marks, whoever else did so before.
+    pub(crate) async fn mark(
+        &self,
+        name: &Name,
+        id: ClaimId,
+        part: Part,
+        body: &'static [u8],
+    ) -> Result<()> {
+        let path = self.objects.path(name, id.key(part));
+        self.objects.put(&path, Bytes::from_static(body)).await?;
+        Ok(())
+    }
+
+    /// Whether the listing shows this exclusive's claim at all, for the caller's own use.
+    pub(crate) fn number(&self, listing: &Listing, mine: &Holding) -> Option<u64> {
+        let at = At::of(&mine.revision)?;
+        (at.genesis.is_some() && at.genesis == listing.genesis()).then_some(at.n)?
+    }
+}
+
+pub(crate) fn out_of_epochs() -> Error {
+    Error::misconfigured(
+        "the epochs of this name have run out, or the store's clock is set beyond the year 2110",
+        "set the store's clock, and delete the name's folder once nobody holds it",
+    )
+}

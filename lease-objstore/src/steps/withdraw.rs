@@ -1,0 +1,75 @@
+//! Releasing, or giving up.
+
+use lease_core::backend::Withdrawn;
+use lease_core::{Holding, LossReason, Mode, Result};
+
+use crate::key::{ClaimId, Part};
+use crate::listing::{Listing, Mark};
+use crate::store::ObjStore;
+
+impl ObjStore {
+    pub(crate) async fn withdraw_own(&self, mine: &Holding) -> Result<Withdrawn> {
+        self.objects.writable()?;
+        // First of all: a renewal that is still on its way must find it spent.
+        self.memo.spend(mine.nonce, LossReason::Released);
+        let listing = self.list(&mine.name).await?;
+        match mine.mode {
+            Mode::Writer => self.withdraw_writer(mine, &listing).await,
+            Mode::Exclusive => {
+                let answer = self.withdraw_exclusive(mine, &listing).await?;
+                self.clean_up(mine, &listing).await;
+                Ok(answer)
+            }
+        }
+    }
+
+    async fn withdraw_writer(&self, mine: &Holding, listing: &Listing) -> Result<Withdrawn> {
+        let id = ClaimId::Writer(mine.nonce);
+        let Some(files) = listing.writers.get(&mine.nonce) else {
+            // A registration that was never answered may still come: it must find its nonce spent.
+            if mine.epoch.is_none() && listing.genesis.is_some() {
+                self.mark(&mine.name, id, Part::Released, b"").await?;
+            }
+            return Ok(Withdrawn::NotThere);
+        };
+        let Some(record) = &files.record else { return Ok(Withdrawn::NotThere) };
+        let lived = files.unended().is_some_and(|_| !files.is_condemned());
+        let _ = record;
+        let path = self.objects.path(&mine.name, id.key(Part::Record));
+        let was_there = self.objects.delete(&path).await?;
+        Ok(if lived && was_there { Withdrawn::Removed } else { Withdrawn::NotThere })
+    }
+
+    async fn withdraw_exclusive(&self, mine: &Holding, listing: &Listing) -> Result<Withdrawn> {
+        let Some(n) = self.find(mine, listing).await? else { return Ok(Withdrawn::NotThere) };
+        let Some(files) = listing.exclusives.get(&n) else { return Ok(Withdrawn::NotThere) };
+        let ended = files.unended().is_none() || listing.granted().is_some_and(|top| n < top);
+        if ended {
+            return Ok(Withdrawn::NotThere);
+        }
+        // Nothing of one's own may be on its way that could still seal the fate: then a released
+        // claim would raise the epoch beside writers that hold.
+        if files.mark.is_none() {
+            self.seal(&mine.name, n, Mark::Void).await?;
+        }
+        self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await?;
+        Ok(if files.is_condemned() { Withdrawn::NotThere } else { Withdrawn::Removed })
+    }
+
+    /// The number of one's own claim: as the revision says if that is of the state that is there,
+    /// else the claim that carries the nonce.
+    pub(crate) async fn find(&self, mine: &Holding, listing: &Listing) -> Result<Option<u64>> {
+        if let Some(n) = self.number(listing, mine) {
+            return Ok(Some(n));
+        }
+        for (n, _, seen) in listing.in_the_way() {
+            let known = self.body(&mine.name, ClaimId::Exclusive(n), seen).await?;
+            let is_mine = known
+                .is_some_and(|known| matches!(known.body.as_ref(), Ok(b) if b.nonce == mine.nonce));
+            if is_mine {
+                return Ok(Some(n));
+            }
+        }
+        Ok(None)
+    }
+}

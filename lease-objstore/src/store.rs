@@ -1,0 +1,172 @@
+//! The client, and what its steps have in common.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lease_core::{Capabilities, Clock, Error, Jitter, Name, Nonce, Result, TimeAuthority};
+
+use crate::body::Body;
+use crate::judge::Now;
+use crate::key::{ClaimId, Key, Part};
+use crate::listing::{Listing, Seen};
+use crate::memo::{Known, Memo, Wrote};
+use crate::objects::{Created, Keep, Objects, nonsense};
+use crate::revision::Genesis;
+
+/// Leases in an object store or a folder. Made by [`connect`](crate::connect); clones are one
+/// client.
+#[derive(Clone, Debug)]
+pub struct ObjStore {
+    pub(crate) objects: Objects,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) memo: Arc<Memo>,
+    pub(crate) capabilities: Capabilities,
+    /// The folder itself, where the store is one.
+    pub(crate) folder: Option<PathBuf>,
+    /// Which lease folder this is, as its marker says.
+    pub(crate) id: Arc<Mutex<Option<Nonce>>>,
+}
+
+impl ObjStore {
+    /// How many renewals one call may carry: they share a listing for each name.
+    const RENEW_BATCH: usize = 64;
+
+    pub(crate) fn new(
+        objects: Objects,
+        clock: Arc<dyn Clock>,
+        resolution: Duration,
+        min_ttl: Duration,
+        folder: Option<PathBuf>,
+    ) -> Self {
+        let capabilities = Capabilities::reference()
+            .with_min_ttl(min_ttl)
+            .with_clock_resolution(resolution)
+            .with_time(TimeAuthority::Store)
+            .with_push(false)
+            .with_epoch_survives_erasure(true)
+            .with_renew_batch(Self::RENEW_BATCH);
+        let (memo, id) = (Arc::default(), Arc::default());
+        Self { objects, clock, memo, capabilities, folder, id }
+    }
+
+    pub(crate) const fn resolution(&self) -> Duration {
+        self.capabilities.clock_resolution
+    }
+
+    /// One listing, with what it teaches.
+    pub(crate) async fn list(&self, name: &Name) -> Result<Listing> {
+        let listing = Listing::of(self.objects.list(name).await?);
+        let id = |id: ClaimId, seen| (self.objects.path(name, id.key(Part::Record)), seen);
+        let claims = listing.exclusives.iter().map(|(n, files)| (ClaimId::Exclusive(*n), files));
+        let writers = listing.writers.iter().map(|(w, files)| (ClaimId::Writer(*w), files));
+        let records = claims.chain(writers);
+        self.memo.look_for_own(
+            records.filter_map(|(claim, files)| Some(id(claim, files.record.as_ref()?))),
+        );
+        self.memo.set_genesis(name, listing.genesis());
+        if !listing.strays.is_empty() && self.memo.is_news(name) {
+            tracing::debug!(%name, strays = ?listing.strays, "files that are no leases are ignored");
+        }
+        Ok(listing)
+    }
+
+    /// A listing to decide by: that of the right folder, and of a name with its `genesis`.
+    pub(crate) async fn look(&self, name: &Name) -> Result<Listing> {
+        let listing = self.list(name).await?;
+        if listing.genesis.is_some() {
+            return Ok(listing);
+        }
+        self.same_store().await?;
+        // Somebody deleted a part by hand. The new `genesis` is later than all that was granted.
+        if listing.has_claims() && self.objects.writable {
+            self.create_genesis(name).await?;
+            return self.list(name).await;
+        }
+        Ok(listing)
+    }
+
+    /// The name's `genesis`, made if it is not there.
+    pub(crate) async fn genesis(&self, name: &Name) -> Result<Genesis> {
+        match self.memo.genesis(name) {
+            Some(genesis) => Ok(genesis),
+            None => self.create_genesis(name).await,
+        }
+    }
+
+    async fn create_genesis(&self, name: &Name) -> Result<Genesis> {
+        let path = self.objects.path(name, Key::Genesis);
+        let body = crate::body::encode(&crate::names::Origin::of(name))?;
+        // Whoever made it: what counts is which it is.
+        match self.objects.create(&path, body, Keep::Durably).await {
+            Ok(Created::Done(_) | Created::Exists) => {}
+            Err(error) if crate::error::is_unclear(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let Some(seen) = self.objects.head(&path).await? else {
+            return Err(nonsense("the first file of the name was not kept"));
+        };
+        let genesis = Genesis { micros: seen.modified.micros(), stamp: seen.stamp };
+        self.memo.set_genesis(name, Some(genesis.clone()));
+        Ok(genesis)
+    }
+
+    /// The store's time, from a sample that is at most `age` old, else by a probe.
+    pub(crate) async fn now(&self, name: &Name, age: Duration) -> Result<Now> {
+        match self.memo.now(self.clock.now(), age) {
+            Some(now) => Ok(now),
+            None => self.probe(name).await,
+        }
+    }
+
+    /// The store's time by a file that is written for it.
+    pub(crate) async fn probe(&self, name: &Name) -> Result<Now> {
+        let path = self.objects.path(name, Key::Probe(Jitter::system().nonce()));
+        let sent = self.clock.now();
+        self.objects.put(&path, Bytes::from_static(b"probe\n")).await?;
+        let wrote = Wrote { sent, acknowledged: self.clock.now() };
+        let seen = self.objects.head(&path).await?;
+        if let Err(error) = self.objects.delete(&path).await {
+            tracing::debug!(%name, %error, "a probe could not be deleted");
+        }
+        let seen = seen.ok_or_else(|| nonsense("a probe was not kept"))?;
+        self.memo.sample(seen.modified, wrote);
+        let now = self.memo.now(self.clock.now(), Duration::MAX);
+        now.ok_or_else(|| nonsense("a probe told no time"))
+    }
+
+    /// What stands in a claim's file at the write that was seen, or at a later one; nothing if the
+    /// file is gone.
+    pub(crate) async fn body(&self, name: &Name, id: ClaimId, seen: &Seen) -> Result<Option<Known>> {
+        let path = self.objects.path(name, id.key(Part::Record));
+        if let Some(known) = self.memo.body(&path).filter(|known| known.stamp == seen.stamp) {
+            return Ok(Some(known));
+        }
+        let Some(got) = self.objects.get(&path).await? else { return Ok(None) };
+        if let Ok(body) = &got.body {
+            same_name(name, &body.name)?;
+        }
+        let body = Arc::new(got.body);
+        self.memo.learn(path, got.seen.stamp.clone(), Arc::clone(&body));
+        Ok(Some(Known::new(got.seen.stamp, body)))
+    }
+
+    /// Remembers an acknowledged write of one's own.
+    pub(crate) fn wrote(&self, id: ClaimId, body: Body, stamp: &str, sent: lease_core::Moment) {
+        let path = self.objects.path(&body.name, id.key(Part::Record));
+        let wrote = Wrote { sent, acknowledged: self.clock.now() };
+        self.memo.wrote(path, stamp.to_owned(), body, wrote);
+    }
+}
+
+/// Refuses a folder that holds the files of another name: it was copied or renamed by hand.
+pub(crate) fn same_name(asked: &Name, found: &Name) -> Result<()> {
+    if asked == found {
+        return Ok(());
+    }
+    Err(Error::misconfigured(
+        format!("the folder of a lease holds the files of another, asked=`{asked}` found=`{found}`"),
+        "move that folder out of the lease folder: it was copied or renamed by hand",
+    ))
+}

@@ -1,0 +1,248 @@
+//! An object store that counts requests, stamps files with a test's clock, and fails on demand.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use lease_core::Clock;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result,
+};
+
+/// What is asked of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Op {
+    Create,
+    Put,
+    Get,
+    Head,
+    List,
+    Delete,
+}
+
+/// What a hook does about one request.
+pub enum Then {
+    /// Lets it through.
+    Go,
+    /// Fails it before it is applied.
+    Fail(Error),
+    /// Applies it and loses the answer.
+    Lose(Error),
+    /// Lets it through, later.
+    Wait(BoxFuture<'static, ()>),
+}
+
+type Hook = Box<dyn Fn(Op, &Path) -> Then + Send + Sync>;
+
+/// An object store that a test watches. Clones are one store.
+#[derive(Clone)]
+pub struct Watched {
+    inner: Arc<dyn ObjectStore>,
+    clock: Option<Arc<dyn Clock>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    counts: Mutex<BTreeMap<Op, usize>>,
+    log: Mutex<Vec<String>>,
+    stamps: Mutex<BTreeMap<Path, Duration>>,
+    hook: Mutex<Option<Arc<Hook>>>,
+}
+
+impl Watched {
+    /// Over a store that stamps files itself.
+    pub fn over(inner: Arc<dyn ObjectStore>) -> Self {
+        Self { inner, clock: None, shared: Arc::default() }
+    }
+
+    /// In memory, on the clock of a test.
+    pub fn on(clock: Arc<dyn Clock>) -> Self {
+        Self { clock: Some(clock), ..Self::over(Arc::new(InMemory::new())) }
+    }
+
+    /// The same store, seen through another client with its own hook and counts.
+    pub fn another(&self) -> Self {
+        let shared = Shared { stamps: Mutex::default(), ..Shared::default() };
+        let _ = shared;
+        Self { shared: Arc::clone(&self.shared), ..self.clone() }
+    }
+
+    /// From now on every request asks `hook`.
+    pub fn hook(&self, hook: impl Fn(Op, &Path) -> Then + Send + Sync + 'static) {
+        *self.shared.hook.lock().unwrap() = Some(Arc::new(Box::new(hook)));
+    }
+
+    pub fn unhook(&self) {
+        *self.shared.hook.lock().unwrap() = None;
+    }
+
+    /// The requests since the last call, by kind.
+    pub fn taken(&self) -> BTreeMap<Op, usize> {
+        self.shared.log.lock().unwrap().clear();
+        std::mem::take(&mut *self.shared.counts.lock().unwrap())
+    }
+
+    /// The requests since the last call, in order.
+    pub fn log(&self) -> Vec<String> {
+        self.shared.counts.lock().unwrap().clear();
+        std::mem::take(&mut *self.shared.log.lock().unwrap())
+    }
+
+    /// All files, by path, without being counted.
+    pub async fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let metas: Vec<_> = self.inner.list(None).try_collect().await.unwrap();
+        let mut files = BTreeMap::new();
+        for meta in metas {
+            if let Ok(got) = self.inner.get(&meta.location).await {
+                files.insert(meta.location.to_string(), got.bytes().await.unwrap().to_vec());
+            }
+        }
+        files
+    }
+
+    /// Writes a file by hand, without being counted.
+    pub async fn plant(&self, path: &str, body: impl Into<PutPayload>) {
+        let path = Path::from(path);
+        self.inner.put(&path, body.into()).await.unwrap();
+        self.stamp(&path);
+    }
+
+    /// Deletes files by hand, without being counted.
+    pub async fn uproot(&self, which: impl Fn(&str) -> bool) {
+        for file in self.files().await.into_keys().filter(|file| which(file)) {
+            self.inner.delete(&Path::from(file)).await.unwrap();
+        }
+    }
+
+    async fn gate(&self, op: Op, path: &Path) -> Result<Option<Error>> {
+        *self.shared.counts.lock().unwrap().entry(op).or_default() += 1;
+        let file = path.filename().unwrap_or_default();
+        self.shared.log.lock().unwrap().push(format!("{op:?} {file}"));
+        let hook = self.shared.hook.lock().unwrap().clone();
+        match hook.map_or(Then::Go, |hook| hook(op, path)) {
+            Then::Go => Ok(None),
+            Then::Fail(error) => Err(error),
+            Then::Lose(error) => Ok(Some(error)),
+            Then::Wait(until) => {
+                until.await;
+                Ok(None)
+            }
+        }
+    }
+
+    fn stamp(&self, path: &Path) {
+        if let Some(clock) = &self.clock {
+            let now = clock.now().since_origin();
+            self.shared.stamps.lock().unwrap().insert(path.clone(), now);
+        }
+    }
+
+    fn stamped(&self, mut meta: ObjectMeta) -> ObjectMeta {
+        /// A year after 1970 for the clock's origin: what no wall clock shows.
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+        if let Some(at) = self.shared.stamps.lock().unwrap().get(&meta.location) {
+            meta.last_modified = (SystemTime::UNIX_EPOCH + YEAR + *at).into();
+        }
+        meta
+    }
+}
+
+fn answer<T>(lost: Option<Error>, answer: Result<T>) -> Result<T> {
+    match lost {
+        Some(error) => Err(error),
+        None => answer,
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Watched {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let op = if options.mode == PutMode::Create { Op::Create } else { Op::Put };
+        let lost = self.gate(op, location).await?;
+        let put = self.inner.put_opts(location, payload, options).await;
+        if put.is_ok() {
+            self.stamp(location);
+        }
+        answer(lost, put)
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let op = if options.head { Op::Head } else { Op::Get };
+        let lost = self.gate(op, location).await?;
+        let mut got = self.inner.get_opts(location, options).await?;
+        got.meta = self.stamped(got.meta);
+        answer(lost, Ok(got))
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let store = self.clone();
+        locations
+            .and_then(move |location| {
+                let store = store.clone();
+                async move {
+                    let lost = store.gate(Op::Delete, &location).await?;
+                    answer(lost, store.inner.delete(&location).await)?;
+                    Ok(location)
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix) = (self.clone(), prefix.cloned());
+        stream::once(async move { store.list_with_delimiter(prefix.as_ref()).await })
+            .map_ok(|listed| stream::iter(listed.objects.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let path = prefix.cloned().unwrap_or_default();
+        let lost = self.gate(Op::List, &path).await?;
+        let mut listed = self.inner.list_with_delimiter(prefix).await?;
+        listed.objects = listed.objects.into_iter().map(|meta| self.stamped(meta)).collect();
+        answer(lost, Ok(listed))
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
