@@ -1,0 +1,3 @@
+//! Checks the protocol: `cargo xtask model`.
+
+fn main() {}
