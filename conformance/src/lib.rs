@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
+#![expect(clippy::expect_used, reason = "a case fails by panicking")]
 
 mod fixture;
 mod interrupt;

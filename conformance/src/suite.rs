@@ -170,6 +170,7 @@ macro_rules! __list {
                 a_drain_looks_again_after_it_cleared,
                 a_stale_exclusive_blocks_until_it_is_cleared,
                 a_stale_writer_is_respected_where_the_policy_says_so,
+                a_takeover_is_told_as_one,
             }
             inspection {
                 looking_changes_nothing,

@@ -14,6 +14,8 @@ use crate::Fixture;
 
 mod patience;
 
+pub(crate) use patience::Watched;
+
 /// One client of the store, with a label for its holder, that asks for names and holds them.
 ///
 /// Its verbs say what must happen, and panic when it does not.

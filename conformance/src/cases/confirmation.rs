@@ -32,8 +32,9 @@ pub async fn is_no_renewal(store: &dyn Fixture, name: Name) {
         ann.waits(ann.ttl() / 4).await;
     }
     assert_eq!(bob.sees(&name).await.exclusive.expect("held").revision, before);
-    let left = bob.patience(ann.ttl()) - ann.ttl() * 3 / 4;
-    bob.takes_in_time(&name, left).await;
+    ann.waits_until_it_expires(ann.ttl() / 4).await;
+    let there = bob.sees(&name).await.exclusive.expect("it stays until it is cleared");
+    bob.evicts_in_time(&name, &there.target()).await;
 }
 
 /// A lease that somebody else ended is lost in the very next confirmation, also if the one just before

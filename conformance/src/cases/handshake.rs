@@ -225,6 +225,23 @@ pub async fn a_stale_exclusive_blocks_until_it_is_cleared(store: &dyn Fixture, n
     ann.has_lost(&anns.holding).await;
 }
 
+/// Whoever takes over from a holder that did not release knows that it did: that one's last writes may
+/// still be on their way.
+pub async fn a_takeover_is_told_as_one(store: &dyn Fixture, name: Name) {
+    let ann = Worker::new(store, "ann").await;
+    let bob = Worker::new(store, "bob").await;
+
+    let anns = ann.takes(&name).await;
+    assert!(!anns.took_over, "nobody was there");
+    ann.waits_until_it_expires(ann.ttl()).await;
+    // A store that clears away in two steps refuses the first time.
+    if let Taken::Granted(bobs) = bob.tries_to_take(&bob.exclusive(&name), None).await {
+        assert!(bobs.took_over, "a successor must know that it took over");
+        bob.releases(&bobs.holding).await;
+        assert!(!ann.takes(&name).await.took_over, "bob has released");
+    }
+}
+
 /// An expired writer blocks an exclusive whose policy respects it, which then does not stay to
 /// block the others.
 pub async fn a_stale_writer_is_respected_where_the_policy_says_so(store: &dyn Fixture, name: Name) {

@@ -21,8 +21,9 @@ pub async fn looking_changes_nothing(store: &dyn Fixture, name: Name) {
     }
     ann.holds(&anns.holding).await;
 
-    let left = bob.patience(ann.ttl()) - ann.ttl() * 8 / 10;
-    assert!(bob.takes_in_time(&name, left).await.epoch > anns.epoch);
+    ann.waits_until_it_expires(ann.ttl() * 2 / 10).await;
+    bob.evicts_in_time(&name, &before.target()).await;
+    assert!(bob.takes(&name).await.epoch > anns.epoch);
 }
 
 /// Looking at a name that nobody used does not make it known.

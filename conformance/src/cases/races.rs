@@ -8,6 +8,7 @@ use lease_core::{Backend, Claim, Holding, Jitter, Mode, Name, Policy};
 
 use super::{LONG, again, part};
 use crate::interrupt::{pause, step_by_step};
+use crate::worker::Watched;
 use crate::{Fixture, Worker};
 
 /// How often each race is run.
@@ -101,7 +102,7 @@ pub async fn an_expired_exclusive_has_one_successor(store: &dyn Fixture, name: N
 
     for estate in estates {
         // A successor may have to ask again where the store removes in two steps.
-        let mut granted = 0;
+        let (mut granted, mut watched) = (0, Watched::default());
         for _ in 0..50 {
             let asks = heirs.iter().enumerate().map(|(seed, heir)| {
                 let (backend, claim) = (heir.backend(), heir.exclusive(&estate.name));
@@ -117,7 +118,7 @@ pub async fn an_expired_exclusive_has_one_successor(store: &dyn Fixture, name: N
             if granted > 0 {
                 break;
             }
-            heirs[0].waits(heirs[0].ttl() / 10).await;
+            heirs[0].waits_a_step(&estate.name, &mut watched).await;
         }
         assert_eq!(granted, 1, "an expired exclusive must have exactly one successor");
         assert_eq!(ann.sees(&estate.name).await.record(estate.nonce).map(|r| r.nonce), None);

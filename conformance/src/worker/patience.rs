@@ -58,7 +58,8 @@ impl Worker<'_> {
                 Taken::Refused(_) => (claim, draining) = (self.exclusive(&name), None),
                 Taken::Displaced(_) => panic!("{} was displaced while it drained", self.label),
             }
-            self.waits_a_step(&name, &mut watched, start, patience).await;
+            self.has_patience(start, patience);
+            self.waits_a_step(&name, &mut watched).await;
         }
     }
 
@@ -70,7 +71,8 @@ impl Worker<'_> {
             if let Joined::Granted(grant) = self.tries_to_join(name).await {
                 return grant;
             }
-            self.waits_a_step(name, &mut watched, start, patience).await;
+            self.has_patience(start, patience);
+            self.waits_a_step(name, &mut watched).await;
         }
     }
 
@@ -82,17 +84,13 @@ impl Worker<'_> {
         let evicted = evicted.expect("the store answers");
         assert_eq!(evicted, Evicted::Condemned, "an expired record must let itself be removed");
         while self.sees(name).await.record(target.nonce).is_some() {
-            self.waits_a_step(name, &mut watched, start, self.patience(self.ttl)).await;
+            self.has_patience(start, self.patience(self.ttl));
+            self.waits_a_step(name, &mut watched).await;
         }
     }
 
-    async fn waits_a_step(
-        &self,
-        name: &Name,
-        watched: &mut Watched,
-        start: Moment,
-        patience: Duration,
-    ) {
+    /// Waits a little, and clears away what stood still where the store leaves the judging to others.
+    pub(crate) async fn waits_a_step(&self, name: &Name, watched: &mut Watched) {
         if self.capabilities().time == TimeAuthority::Observation {
             let seen = self.sees(name).await;
             for target in watched.standing_still(&seen, self.now()) {
@@ -100,18 +98,21 @@ impl Worker<'_> {
                 self.backend.evict(name, &target, Judged::Observed).await.expect("an answer");
             }
         }
+        self.waits(self.step()).await;
+    }
+
+    fn has_patience(&self, start: Moment, patience: Duration) {
         assert!(
             self.now().since(start) <= patience,
             "{} must find the name free within {patience:?}",
             self.label
         );
-        self.waits(self.step()).await;
     }
 }
 
 /// Since when the revisions of a name have stood still.
-#[derive(Default)]
-struct Watched(Vec<(Nonce, Revision, Moment)>);
+#[derive(Debug, Default)]
+pub(crate) struct Watched(Vec<(Nonce, Revision, Moment)>);
 
 impl Watched {
     /// The records that stood still for their own ttl.
