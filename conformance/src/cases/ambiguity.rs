@@ -85,8 +85,8 @@ pub async fn a_repeated_renewal_counts_once(store: &dyn Fixture, name: Name) {
     bob.evicts_in_time(&name, &bob.sees(&name).await.exclusive.expect("expired").target()).await;
 }
 
-/// What was withdrawn, evicted or broken never comes back, however late its registration comes again
-/// (rule R19).
+/// What was withdrawn, evicted or broken never comes back, however late its registration comes
+/// again (rule R19).
 pub async fn a_late_registration_revives_nothing(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

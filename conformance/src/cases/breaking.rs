@@ -19,8 +19,8 @@ pub async fn ends_a_lease_at_once(store: &dyn Fixture, name: Name) {
     assert_eq!(store.last_break(&name).await, Some(operator.note()), "the note must be kept");
 }
 
-/// A granted exclusive may still write without knowing: the epoch rises above its own, so that it is
-/// fenced even before somebody else is granted.
+/// A granted exclusive may still write without knowing: the epoch rises above its own, so that it
+/// is fenced even before somebody else is granted.
 pub async fn fences_a_granted_exclusive(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
@@ -55,7 +55,8 @@ pub async fn of_a_writer_raises_no_epoch(store: &dyn Fixture, name: Name) {
     assert_eq!(store.last_break(&name).await, Some(operator.note()), "the note must be kept");
 }
 
-/// One that still drained never held, so there is nothing to fence. It learns of it in its next round.
+/// One that still drained never held, so there is nothing to fence. It learns of it in its next
+/// round.
 pub async fn of_a_drain_raises_no_epoch(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
@@ -88,7 +89,8 @@ pub async fn of_a_wrong_nonce_changes_nothing(store: &dyn Fixture, name: Name) {
     assert_eq!(store.last_break(&name).await, None, "nothing was broken, so there is no note");
 }
 
-/// The operator was shown Ann, and by the time that he breaks her Bob has followed: Bob is left alone.
+/// The operator was shown Ann, and by the time that he breaks her Bob has followed: Bob is left
+/// alone.
 pub async fn of_a_previous_holder_changes_nothing(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

@@ -55,8 +55,8 @@ pub async fn an_abandoned_step_expires(store: &dyn Fixture, name: Name) {
     }
 }
 
-/// A renewal and a withdrawal, dropped at each await: the lease goes on or it does not, and the next
-/// call finds out.
+/// A renewal and a withdrawal, dropped at each await: the lease goes on or it does not, and the
+/// next call finds out.
 pub async fn an_abandoned_renewal_or_release_is_made_up_for(store: &dyn Fixture, name: Name) {
     for client in clients(store).await {
         let ann = Worker::with(store, client, "ann");
@@ -117,8 +117,8 @@ pub async fn a_withdrawal_after_a_drop_frees_the_name(store: &dyn Fixture, name:
     }
 }
 
-/// Does `work` on one name after another, each time dropping it one await later, until it comes to its
-/// end; then all of them must be free one ttl later, and the client of use.
+/// Does `work` on one name after another, each time dropping it one await later, until it comes to
+/// its end; then all of them must be free one ttl later, and the client of use.
 async fn abandons<W: Future<Output = ()> + Send>(
     store: &dyn Fixture,
     ann: &Worker<'_>,

@@ -1,7 +1,7 @@
 //! What a store says that it can do is true, and so is what it says that it cannot.
 //!
-//! The other halves of this stand where the subject is: `expiry` for the clock, `epoch` for erasure,
-//! `push` for watching, `limits` for the shortest ttl, `batch` for the size of a batch.
+//! The other halves of this stand where the subject is: `expiry` for the clock, `epoch` for
+//! erasure, `push` for watching, `limits` for the shortest ttl, `batch` for the size of a batch.
 
 use lease_core::{Error, Name};
 

@@ -37,8 +37,8 @@ pub async fn is_no_renewal(store: &dyn Fixture, name: Name) {
     bob.evicts_in_time(&name, &there.target()).await;
 }
 
-/// A lease that somebody else ended is lost in the very next confirmation, also if the one just before
-/// it was fine.
+/// A lease that somebody else ended is lost in the very next confirmation, also if the one just
+/// before it was fine.
 pub async fn fails_at_once_when_the_lease_is_gone(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

@@ -38,8 +38,8 @@ pub async fn an_observer_sees_what_was_acknowledged(store: &dyn Fixture, name: N
     }
 }
 
-/// Ann has looked, found nobody, and not inserted yet. Bob excludes. Ann's insertion comes too late,
-/// and she finds him when she checks (rule R1).
+/// Ann has looked, found nobody, and not inserted yet. Bob excludes. Ann's insertion comes too
+/// late, and she finds him when she checks (rule R1).
 pub async fn a_writer_that_looked_too_early_is_refused(store: &dyn Fixture, name: Name) {
     let slow = Faulty::new(store.connect().await);
     let bob = Worker::new(store, "bob").await;
@@ -225,8 +225,8 @@ pub async fn a_stale_exclusive_blocks_until_it_is_cleared(store: &dyn Fixture, n
     ann.has_lost(&anns.holding).await;
 }
 
-/// Whoever takes over from a holder that did not release knows that it did: that one's last writes may
-/// still be on their way.
+/// Whoever takes over from a holder that did not release knows that it did: that one's last writes
+/// may still be on their way.
 pub async fn a_takeover_is_told_as_one(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

@@ -27,8 +27,8 @@ pub async fn the_longest_ttl_is_kept(store: &dyn Fixture, name: Name) {
     bob.drains(&name).await;
 }
 
-/// A lease of the shortest ttl that the store says it can judge runs out when that is over, and can be
-/// had again.
+/// A lease of the shortest ttl that the store says it can judge runs out when that is over, and can
+/// be had again.
 pub async fn the_shortest_ttl_is_kept(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let shortest = ann.capabilities().min_ttl;

@@ -65,8 +65,8 @@ pub async fn a_batch_fails_for_each(store: &dyn Fixture, name: Name) {
     ann.renews(&two).await;
 }
 
-/// A writer's record that cannot be listed keeps an exclusive out all the same: the handshake ends in
-/// an error, not in a grant.
+/// A writer's record that cannot be listed keeps an exclusive out all the same: the handshake ends
+/// in an error, not in a grant.
 pub async fn a_handshake_that_loses_the_store_is_not_granted(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

@@ -4,7 +4,8 @@ use lease_core::{Error, Name, Policy};
 
 use crate::{Fixture, Worker};
 
-/// Status and list need read rights only; an attempt to hold fails fast, and for a person to see to.
+/// Status and list need read rights only; an attempt to hold fails fast, and for a person to see
+/// to.
 ///
 /// A fixture whose store knows no such right says so, and then there is nothing to test.
 pub async fn reading_needs_no_right_to_write(store: &dyn Fixture, name: Name) {

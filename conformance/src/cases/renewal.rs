@@ -109,8 +109,8 @@ pub async fn never_revives_a_released_lease(store: &dyn Fixture, name: Name) {
     }
 }
 
-/// Ann wakes up late, and nobody has followed her. Either she goes on, and then really holds; or she
-/// has lost, and then for good.
+/// Ann wakes up late, and nobody has followed her. Either she goes on, and then really holds; or
+/// she has lost, and then for good.
 pub async fn a_late_one_is_honest(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
@@ -151,8 +151,8 @@ pub async fn goes_on_only_from_ones_own_last_write(store: &dyn Fixture, name: Na
     ann.renews(&third).await;
 }
 
-/// Writers hear from their renewals and confirmations that an exclusive waits for them, and may go on
-/// until they have ended.
+/// Writers hear from their renewals and confirmations that an exclusive waits for them, and may go
+/// on until they have ended.
 pub async fn tells_writers_of_a_drain(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;

@@ -89,7 +89,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits a little, and clears away what stood still where the store leaves the judging to others.
+    /// Waits a little, and clears away what stood still where the store leaves the judging to
+    /// others.
     pub(crate) async fn waits_a_step(&self, name: &Name, watched: &mut Watched) {
         if self.capabilities().time == TimeAuthority::Observation {
             let seen = self.sees(name).await;

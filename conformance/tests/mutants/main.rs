@@ -22,8 +22,8 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a mutant survives a case. One dies by a panic; hundreds of them would hide the one that is
-/// worth reading.
+/// Whether a mutant survives a case. One dies by a panic; hundreds of them would hide the one that
+/// is worth reading.
 fn survives(case: &Case, fault: Fault) -> bool {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -81,8 +81,8 @@ fn every_case_kills_a_mutant() {
     assert!(idle.is_empty(), "these cases fail for no mutant: {idle:#?}");
 }
 
-/// The suite asks for no more than the contract: a lawful store passes it, also where it differs from
-/// the reference.
+/// The suite asks for no more than the contract: a lawful store passes it, also where it differs
+/// from the reference.
 #[rstest]
 fn a_lawful_store_passes(
     #[values(Manner::Plain, Manner::Condemns, Manner::Observes, Manner::Strict, Manner::Modest)]

@@ -120,7 +120,8 @@ impl Store {
         }
     }
 
-    /// The epoch of a name that nobody used: the clock in microseconds, so that it never was before.
+    /// The epoch of a name that nobody used: the clock in microseconds, so that it never was
+    /// before.
     pub(crate) fn floor(&self) -> u64 {
         if self.manner == Manner::Modest || self.breaks(Fault::EpochGoesWithTheState) {
             return 0;
