@@ -28,7 +28,7 @@ pub mod renewal;
 
 use std::time::Duration;
 
-use lease_core::{Claim, Jitter, Name};
+use lease_core::{Claim, Holding, Jitter, Name, Revision};
 
 /// A ttl that does not run out while a case is told.
 const LONG: Duration = Duration::from_secs(3600);
@@ -36,6 +36,11 @@ const LONG: Duration = Duration::from_secs(3600);
 /// One of several names of a case.
 fn part(name: &Name, part: impl std::fmt::Display) -> Name {
     Name::parse(format!("{name}/{part}")).expect("a name")
+}
+
+/// The holding of an attempt that was never acknowledged: no write of it is known.
+fn unacknowledged(claim: &Claim) -> Holding {
+    Holding::created(claim, Revision::new(""))
 }
 
 /// The same claim as another attempt, with a nonce of its own (rule R7).

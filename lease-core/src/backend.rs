@@ -275,7 +275,8 @@ pub enum Withdrawn {
 pub enum Evicted {
     /// It is gone, or will be by the time that the store says.
     Condemned,
-    /// It was not stale at this step, was renewed since, or was gone already.
+    /// It was not stale at this step or was renewed since. Of one that was gone already a store may
+    /// say either.
     Kept,
 }
 

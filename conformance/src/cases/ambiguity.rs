@@ -6,7 +6,7 @@ use lease_core::backend::{Committed, Installed, Joined, Registered, Renewed, Tak
 use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::{Claim, Effect, Error, Grant, Holding, Name, Policy, State};
 
-use super::LONG;
+use super::{LONG, unacknowledged};
 use crate::{Fixture, Worker};
 
 /// A registration that is repeated is the same one.
@@ -59,7 +59,7 @@ pub async fn a_commit_of_nothing_is_lost(store: &dyn Fixture, name: Name) {
     let bob = Worker::new(store, "bob").await;
 
     let bobs = bob.takes(&name).await;
-    let never = Holding::created(&ann.exclusive(&name), bobs.holding.revision.clone());
+    let never = unacknowledged(&ann.exclusive(&name));
     let lost = ann.backend().commit(&never).await.expect("the store answers");
     assert_eq!(lost, Committed::Lost, "ann was never installed");
     bob.releases(&bobs.holding).await;

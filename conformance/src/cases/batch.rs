@@ -3,7 +3,7 @@
 use lease_core::backend::Renewed;
 use lease_core::{Holding, Name, Result};
 
-use super::part;
+use super::{part, unacknowledged};
 use crate::{Fixture, Worker};
 
 /// Held and lost leases, writers and exclusives, in one batch: each has its own answer, in order.
@@ -15,7 +15,7 @@ pub async fn answers_each_for_itself(store: &dyn Fixture, name: Name) {
     let broken = ann.takes(&part(&name, "broken")).await.holding;
     let writer = ann.joins(&part(&name, "writer")).await.holding;
     let released = ann.joins(&part(&name, "writer")).await.holding;
-    let never = Holding::created(&ann.writer(&part(&name, "never")), held.revision.clone());
+    let never = unacknowledged(&ann.writer(&part(&name, "never")));
     let last = ann.takes(&part(&name, "last")).await.holding;
     bob.breaks(&broken).await;
     ann.releases(&released).await;

@@ -1,8 +1,9 @@
 //! An operator breaks exactly the record that he was shown.
 
+use lease_core::Name;
 use lease_core::backend::{Broken, Taken};
-use lease_core::{Holding, Name, Revision};
 
+use super::unacknowledged;
 use crate::{Fixture, Worker};
 
 /// The broken holder is out at once, the name is free, and the note says who did it and why.
@@ -78,7 +79,7 @@ pub async fn of_a_wrong_nonce_changes_nothing(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
 
-    let bogus = Holding::created(&bob.exclusive(&name), Revision::new(""));
+    let bogus = unacknowledged(&bob.exclusive(&name));
     assert_eq!(bob.breaks(&bogus).await, Broken::NotThere, "nothing is there to break");
     assert!(bob.sees(&name).await.is_free());
 

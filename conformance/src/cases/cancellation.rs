@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use lease_core::backend::{Joined, Taken};
 use lease_core::layer::{Fault, Faulty, Method};
-use lease_core::{Backend, Holding, Name, Policy, Revision};
+use lease_core::{Backend, Name, Policy};
 
-use super::{LONG, part};
+use super::{LONG, part, unacknowledged};
 use crate::interrupt::{polled, with_a_stop_at_each_step};
 use crate::{Fixture, Worker};
 
@@ -100,7 +100,7 @@ pub async fn a_withdrawal_after_a_drop_frees_the_name(store: &dyn Fixture, name:
             joined = parked.join(&claim, &policy) => panic!("it is parked: {joined:?}"),
             () = gate.reached() => {}
         }
-        ann.withdraws(&Holding::created(&claim, Revision::new(""))).await;
+        ann.withdraws(&unacknowledged(&claim)).await;
         assert!(bob.sees(&name).await.is_free(), "a withdrawal must leave nothing behind");
         bob.releases(&bob.takes(&name).await.holding).await;
     }
@@ -111,7 +111,7 @@ pub async fn a_withdrawal_after_a_drop_frees_the_name(store: &dyn Fixture, name:
             taken = parked.take(&claim, None, &policy) => panic!("parked: {taken:?}"),
             () = gate.reached() => {}
         }
-        ann.withdraws(&Holding::created(&claim, Revision::new(""))).await;
+        ann.withdraws(&unacknowledged(&claim)).await;
         assert!(bob.sees(&name).await.is_free(), "a withdrawal must leave nothing behind");
         bob.releases(&bob.takes(&name).await.holding).await;
     }

@@ -2,6 +2,7 @@
 
 use lease_core::{LossReason, Name};
 
+use super::unacknowledged;
 use crate::{Fixture, Worker};
 
 /// A lease that is held is confirmed, renewed or not, in either mode.
@@ -74,7 +75,7 @@ pub async fn fails_for_what_was_never_there(store: &dyn Fixture, name: Name) {
     let bob = Worker::new(store, "bob").await;
     let anns = ann.joins(&name).await.holding;
     for claim in [bob.writer(&name), bob.exclusive(&name)] {
-        let never = lease_core::Holding::created(&claim, anns.revision.clone());
+        let never = unacknowledged(&claim);
         bob.has_lost(&never).await;
     }
     ann.holds(&anns).await;

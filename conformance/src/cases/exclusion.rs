@@ -6,7 +6,7 @@ use lease_core::backend::{Installed, Taken};
 use lease_core::{Claim, Mode, Name, Policy};
 use tokio::sync::Barrier;
 
-use super::part;
+use super::{part, unacknowledged};
 use crate::{Fixture, Worker};
 
 /// How many ask for one name at the same moment.
@@ -146,8 +146,7 @@ pub async fn a_label_is_no_identity(store: &dyn Fixture, name: Name) {
     longer.is_refused_as_exclusive(&name).await;
 
     // What the twin does with its own nonce does not touch the first one's record.
-    let foreign =
-        lease_core::Holding::created(&twin.exclusive(&name), held.holding.revision.clone());
+    let foreign = unacknowledged(&twin.exclusive(&name));
     twin.has_lost(&foreign).await;
     twin.withdraws(&foreign).await;
     first.holds(&held.holding).await;

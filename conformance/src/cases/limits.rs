@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lease_core::{Claim, Freshness, HolderInfo, Name, Timing};
 
+use super::unacknowledged;
 use crate::{Fixture, Worker};
 
 /// A lease of the longest ttl is granted, shown and respected without an overflow anywhere.
@@ -74,7 +75,7 @@ async fn told(store: &dyn Fixture, ann: &Worker<'_>, name: &Name, info: HolderIn
     ann.backend().register(&claim).await.expect("the store answers");
     let mine = bob.sees(name).await.record(claim.nonce).expect("ann writes").clone();
     assert_eq!(mine.info, info, "what a holder tells must be shown as it was given");
-    ann.withdraws(&lease_core::Holding::created(&claim, mine.revision)).await;
+    ann.withdraws(&unacknowledged(&claim)).await;
 
     let claim = Claim { info: Arc::new(info.clone()), ..ann.exclusive(name) };
     let taken = ann.tries_to_take(&claim, None).await;

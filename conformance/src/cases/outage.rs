@@ -9,6 +9,7 @@ use lease_core::clock::{SystemClock, within};
 use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::{Backend, Clock, Effect, Error, Holding, Judged, Name, Policy, Result};
 
+use super::part;
 use crate::{Fixture, Worker};
 
 /// How long a client may take to find out, on anybody's clock: somebody waits for it.
@@ -22,13 +23,15 @@ pub async fn an_outage_is_never_an_answer(store: &dyn Fixture, name: Name) {
     let seen = ann.sees(&name).await;
     let target = seen.exclusive.as_ref().expect("ann holds").target();
     let (writer, exclusive) = (cut_off.writer(&name), cut_off.exclusive(&name));
+    let elsewhere = cut_off.exclusive(&part(&name, "free"));
+    let free = ann.sees(&elsewhere.name).await;
     let (store_of, info) = (cut_off.backend(), cut_off.info());
     let renewal = anns.next_beat();
 
     fails("observe", store_of.observe(&name)).await;
     fails("inspect", store_of.inspect(&name)).await;
     fails("register", store_of.register(&writer)).await;
-    fails("install", store_of.install(&exclusive, &seen, None)).await;
+    fails("install", store_of.install(&elsewhere, &free, None)).await;
     let over = Some((&target, Judged::Observed));
     fails("install over", store_of.install(&exclusive, &seen, over)).await;
     fails("commit", store_of.commit(&anns)).await;

@@ -1,8 +1,9 @@
 //! A release frees the name at once, and nothing else.
 
+use lease_core::Name;
 use lease_core::backend::Withdrawn;
-use lease_core::{Name, Revision};
 
+use super::unacknowledged;
 use crate::{Fixture, Worker};
 
 /// Bob need not wait for Ann's ttl once she has released.
@@ -32,7 +33,7 @@ pub async fn twice_is_an_answer(store: &dyn Fixture, name: Name) {
 pub async fn of_nothing_is_an_answer(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     for claim in [ann.writer(&name), ann.exclusive(&name)] {
-        let never = lease_core::Holding::created(&claim, Revision::new(""));
+        let never = unacknowledged(&claim);
         assert_eq!(ann.withdraws(&never).await, Withdrawn::NotThere, "it was never there");
     }
     assert!(ann.sees(&name).await.is_free(), "a release must create nothing");

@@ -3,7 +3,7 @@
 use lease_core::backend::Renewed;
 use lease_core::{Holding, Mode, Name};
 
-use super::part;
+use super::{part, unacknowledged};
 use crate::{Fixture, Worker};
 
 /// From each renewal on a lease lives one more ttl.
@@ -77,10 +77,10 @@ pub async fn never_brings_back_a_lost_lease(store: &dyn Fixture, name: Name) {
 pub async fn never_creates_a_record(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
-    let bobs = bob.joins(&name).await.holding;
+    bob.joins(&name).await;
 
     for claim in [ann.writer(&name), ann.exclusive(&name), ann.writer(&part(&name, "new"))] {
-        let never = Holding::created(&claim, bobs.revision.clone());
+        let never = unacknowledged(&claim);
         ann.has_lost(&never).await;
         assert!(
             ann.sees(&claim.name).await.record(claim.nonce).is_none(),
