@@ -10,9 +10,10 @@ use lease_core::{
 use super::Worker;
 
 impl Worker<'_> {
-    /// The step of a worker that waits.
+    /// The step of a worker that waits: also one whose own records live long waits for those of
+    /// others.
     fn step(&self) -> Duration {
-        self.ttl / 10
+        self.ttl.min(self.store.ttl(&self.capabilities())) / 10
     }
 
     /// How long a record of this ttl may block its name at the most, its last renewal being now:
