@@ -17,8 +17,8 @@ use crate::time::StoreTime;
 /// How many of each kind are remembered.
 const MANY: usize = 4096;
 
-/// How much two clocks may drift apart, as a part of the time that passed.
-const DRIFT: u32 = 100;
+/// How much two clocks may drift apart, as the part of the time that passed: one in a hundred.
+pub(crate) const DRIFT: u32 = 100;
 
 /// What a claim's file was last known to hold.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ struct Sample {
 pub(crate) struct Own {
     /// The number of an exclusive's claim, from before the request that creates it.
     pub(crate) n: Option<u64>,
+    /// Whether its creation was acknowledged. Until then the number may be another's.
+    pub(crate) created: bool,
     /// The highest beat that was acknowledged.
     pub(crate) beat: u64,
     pub(crate) info: Arc<HolderInfo>,
@@ -145,9 +147,15 @@ impl Memo {
         self.lock().own.insert(nonce, own);
     }
 
+    pub(crate) fn forget(&self, nonce: Nonce) {
+        self.lock().own.remove(&nonce);
+    }
+
+    /// Remembers that the write with this beat was acknowledged.
     pub(crate) fn acknowledge(&self, nonce: Nonce, beat: u64) {
         if let Some(own) = self.lock().own.get_mut(&nonce) {
             own.beat = own.beat.max(beat);
+            own.created = true;
         }
     }
 

@@ -43,11 +43,11 @@ impl ObjStore {
         }
 
         // From here on it is renewed as one's own.
-        let own = Own { n: at.n, beat: mine.acknowledged, info: Arc::new(info.clone()) };
-        self.memo.set_own(mine.nonce, own);
+        let (n, beat, info) = (at.n, mine.acknowledged, Arc::new(info.clone()));
+        self.memo.set_own(mine.nonce, Own { n, created: true, beat, info: Arc::clone(&info) });
         self.memo.revive(mine.nonce);
         let path = self.objects.path(&mine.name, id.key(Part::Record));
-        let body = Body::renewed(mine, info.clone());
+        let body = Body::renewed(mine, info.as_ref().clone());
         let sent = self.clock.now();
         let stamp = self.objects.put(&path, body.encode()?).await?;
         self.wrote(id, body, &stamp, sent);

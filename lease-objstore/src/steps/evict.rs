@@ -64,6 +64,9 @@ impl ObjStore {
             None => ClaimId::Writer(target.nonce),
         };
         let path = self.objects.path(name, id.key(Part::Record));
+        if self.is_ended(name, id).await? {
+            return Ok(false);
+        }
         let Some(got) = self.objects.get(&path).await? else { return Ok(false) };
         if !self.is_condemnable(name, &got, target, judged, &at).await? {
             return Ok(false);
@@ -81,11 +84,14 @@ impl ObjStore {
         // And look again: a renewal that was on its way keeps it for one more ttl.
         let (record, killed) = (self.objects.head(&path).await?, self.objects.head(&kill).await?);
         let (Some(record), Some(killed)) = (record, killed) else { return Ok(true) };
-        if !self.has_ended(name, id, &got, judged, &record, &killed).await? {
+        if !self.has_ended(&got, judged, &record, &killed) {
             return Ok(false);
         }
-        // A writer's file is of no use any more; its `.kil` stays for whoever wakes up. An
-        // exclusive's stays too: the highest number must be seen.
+        // It is over for good: a heartbeat that still lands finds that it does not count. Without
+        // this one it would keep everybody else out for another ttl.
+        self.objects.put(&self.objects.path(name, id.key(Part::Broken)), verdict).await?;
+        // A writer's file is of no use any more. An exclusive's stays: the highest number must be
+        // seen.
         if let ClaimId::Writer(_) = id
             && let Err(error) = self.objects.delete(&path).await
         {
@@ -122,33 +128,31 @@ impl ObjStore {
         }
     }
 
-    /// Whether a condemned record is over, by a look at it that came after the `.kil`.
-    async fn has_ended(
-        &self,
-        name: &Name,
-        id: ClaimId,
-        got: &Got,
-        judged: Judged,
-        record: &Seen,
-        killed: &Seen,
-    ) -> Result<bool> {
-        let at_once = match &got.body {
-            Ok(body) if judged != Judged::DeadProcess => {
-                // Its ttl may have been changed by a renewal since.
-                let ttl = match record.stamp == got.seen.stamp {
-                    true => body.ttl(),
-                    false => return Ok(false),
-                };
-                return Ok(is_over(record, killed, ttl, self.resolution()));
+    /// Whether nobody needs to end it any more.
+    async fn is_ended(&self, name: &Name, id: ClaimId) -> Result<bool> {
+        match id {
+            ClaimId::Exclusive(n) => {
+                let listing = self.list(name).await?;
+                Ok(!listing.in_the_way().any(|(there, ..)| there == n))
             }
-            // A dead process renews nothing, and nobody renews what is no record: unless it was
-            // written since, it is over whatever its age.
-            _ => record.stamp == got.seen.stamp,
-        };
-        if at_once {
-            let path = self.objects.path(name, id.key(Part::Broken));
-            self.objects.put(&path, encode(&Verdict::of(got, judged))?).await?;
+            // Not by a listing: after a crash of many they are ended one by one.
+            ClaimId::Writer(_) => {
+                let path = self.objects.path(name, id.key(Part::Broken));
+                Ok(self.objects.head(&path).await?.is_some())
+            }
         }
-        Ok(at_once)
+    }
+
+    /// Whether a condemned record is over, by a look at it that came after the `.kil`.
+    fn has_ended(&self, got: &Got, judged: Judged, record: &Seen, killed: &Seen) -> bool {
+        // Renewed since: it may have another ttl, or another process by now.
+        let unchanged = record.stamp == got.seen.stamp;
+        match &got.body {
+            Ok(body) if judged != Judged::DeadProcess => {
+                unchanged && is_over(record, killed, body.ttl(), self.resolution())
+            }
+            // A dead process renews nothing, and nobody renews what is no record.
+            _ => unchanged,
+        }
     }
 }

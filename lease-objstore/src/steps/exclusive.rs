@@ -32,8 +32,11 @@ impl ObjStore {
         if self.memo.spent(claim.nonce).is_some() {
             return Ok(Installed::Refused);
         }
-        if let Some(again) = self.installed_before(claim).await? {
+        if let Some(again) = self.installed_before(claim, seen).await? {
             return Ok(again);
+        }
+        if over.is_none() && seen.exclusive.is_some() {
+            return Ok(Installed::Refused);
         }
         let anchor = At::of(&seen.anchor).ok_or_else(|| nonsense("a foreign snapshot"))?;
         match (over, anchor.genesis, anchor.n) {
@@ -58,8 +61,15 @@ impl ObjStore {
     }
 
     /// The answer to an install that was asked for before with the same nonce.
-    async fn installed_before(&self, claim: &Claim) -> Result<Option<Installed>> {
-        let Some(n) = self.memo.own(claim.nonce).and_then(|own| own.n) else { return Ok(None) };
+    async fn installed_before(
+        &self,
+        claim: &Claim,
+        seen: &Snapshot,
+    ) -> Result<Option<Installed>> {
+        let shown = seen.exclusive.as_ref().filter(|record| record.nonce == claim.nonce);
+        let shown = shown.and_then(|record| At::of(&record.revision)?.n);
+        let n = self.memo.own(claim.nonce).and_then(|own| own.n).or(shown);
+        let Some(n) = n else { return Ok(None) };
         let listing = self.list(&claim.name).await?;
         let id = ClaimId::Exclusive(n);
         let Some(files) = listing.exclusives.get(&n) else { return Ok(None) };
@@ -84,8 +94,8 @@ impl ObjStore {
         let n = Epoch::new(highest).and_then(Epoch::next).ok_or_else(out_of_epochs)?.get();
         let id = ClaimId::Exclusive(n);
         let body = Body::of(claim);
-        let own = Own { n: Some(n), beat: 0, info: Arc::clone(&claim.info) };
-        self.memo.set_own(claim.nonce, own);
+        let info = Arc::clone(&claim.info);
+        self.memo.set_own(claim.nonce, Own { n: Some(n), created: false, beat: 0, info });
         let path = self.objects.path(&claim.name, id.key(Part::Record));
         let here = |stamp: String| {
             Installed::Here(At { genesis: Some(genesis.clone()), n: Some(n), stamp }.revision())
@@ -96,6 +106,7 @@ impl ObjStore {
             match self.objects.create(&path, body.encode()?, Keep::Loosely).await {
                 Ok(Created::Done(stamp)) => {
                     self.wrote(id, body, &stamp, sent);
+                    self.memo.acknowledge(claim.nonce, 0);
                     return Ok(here(stamp));
                 }
                 Ok(Created::Exists) => {}
@@ -106,6 +117,7 @@ impl ObjStore {
             match self.objects.get(&path).await {
                 Ok(Some(got)) if got.body.as_ref().is_ok_and(|b| b.nonce == claim.nonce) => {
                     self.wrote(id, body, &got.seen.stamp, sent);
+                    self.memo.acknowledge(claim.nonce, 0);
                     return Ok(here(got.seen.stamp));
                 }
                 Ok(Some(_)) => return Ok(Installed::Refused),
@@ -120,7 +132,8 @@ impl ObjStore {
         self.objects.writable()?;
         let Some(at) = At::of(&mine.revision) else { return Ok(Committed::Lost) };
         let Some(n) = at.n else { return Ok(Committed::Lost) };
-        if self.memo.spent(mine.nonce).is_some() {
+        let spent = self.memo.spent(mine.nonce).is_some();
+        if spent || !self.is_mine(mine, ClaimId::Exclusive(n)).await? {
             return Ok(Committed::Lost);
         }
         // X3, first half: the claim's fate, sealed by whoever creates it first.

@@ -13,16 +13,17 @@ use crate::body::Body;
 use crate::judge::{Now, is_over};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Files, Listing, Mark, Seen};
-use crate::memo::Known;
+use crate::memo::{DRIFT, Known};
 use crate::store::{ObjStore, same_name};
 use crate::time::StoreTime;
 
 /// How many bodies are read at a time.
 const AT_A_TIME: usize = 16;
 
-/// How old a sample of the store's clock may be to judge others by. Within this time the clock may
-/// have been set, and a clock that was set back would make the living look dead.
-const SAMPLE: Duration = Duration::from_secs(5);
+/// How old a sample of the store's clock may be to judge others by, at the least and at the most.
+/// Within this time the clock may have been set, and a clock that was set back would make the
+/// living look dead.
+const SAMPLE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// One record that counts.
 pub(crate) struct Shown<'l> {
@@ -78,10 +79,17 @@ fn stand_in(n: u64) -> Nonce {
 }
 
 impl ObjStore {
+    /// The store's time as well as the last sample tells it, if that is not too old: it has drifted
+    /// by one step of the store's clock at the most.
+    fn recent_now(&self) -> Option<Now> {
+        let age = (self.resolution() * DRIFT).clamp(SAMPLE.0, SAMPLE.1);
+        self.memo.now(self.clock.now(), age)
+    }
+
     pub(crate) async fn look_and_judge(&self, name: &Name) -> Result<Snapshot> {
         let listing = self.look(name).await?;
         let shown = self.shown(name, &listing).await?;
-        let mut now = self.memo.now(self.clock.now(), SAMPLE);
+        let mut now = self.recent_now();
         let resolution = self.resolution();
         // One's own records need no judge. A probe is written only for somebody else's, and only if
         // the last sample is old or leaves it open whether that one is stale.
@@ -105,7 +113,7 @@ impl ObjStore {
             self.same_store().await?;
         }
         let shown = self.shown(name, &listing).await?;
-        let now = self.memo.now(self.clock.now(), SAMPLE).or_else(|| {
+        let now = self.recent_now().or_else(|| {
             self.folder.as_ref()?;
             let wall = StoreTime::from_system(wall_clock_for_display());
             Some(Now { from: wall, to: wall })
@@ -187,7 +195,7 @@ impl ObjStore {
             return Some(known);
         }
         let body = known.body.as_ref().as_ref().ok()?;
-        let now = self.memo.now(self.clock.now(), SAMPLE)?;
+        let now = self.recent_now()?;
         let young = now.to.since(seen.modified) < body.ttl() / 2;
         // An adopted claim has another holder to show, a killed one is judged exactly.
         (young && files.killed.is_none() && files.adopted.is_empty()).then_some(known)

@@ -80,12 +80,22 @@ impl ObjStore {
         let Some(id) = id_of(mine, &at) else {
             return Ok(Beat::Settled(Ok(Renewed::Lost(LossReason::Displaced))));
         };
-        let Some(own) = self.own(mine, id).await? else {
+        let mut own = self.own(mine, id).await?;
+        if own.as_ref().is_some_and(|own| own.beat < mine.acknowledged) {
+            // It was renewed by another client, if it was.
+            self.memo.forget(mine.nonce);
+            own = self.own(mine, id).await?;
+        }
+        let Some(own) = own else {
             return Ok(Beat::Settled(Ok(self.gone(mine, &at).await?)));
         };
         // R2, R8: only over one's own last acknowledged write or an unanswered one since.
-        if mine.beat < own.beat {
+        if mine.beat < own.beat || own.beat < mine.acknowledged {
             return Ok(Beat::Settled(Ok(Renewed::Lost(LossReason::Displaced))));
+        }
+        // The same write again: it counts once, from when it was first there.
+        if mine.beat == own.beat {
+            return Ok(Beat::Written(at));
         }
         let path = self.objects.path(&mine.name, id.key(Part::Record));
         let body = Body::renewed(mine, own.info.as_ref().clone());
@@ -107,7 +117,11 @@ impl ObjStore {
 
     /// What is known of one's own claim; by its file if another client made it.
     async fn own(&self, mine: &Holding, id: ClaimId) -> Result<Option<Own>> {
-        if let Some(own) = self.memo.own(mine.nonce) {
+        let n = match id {
+            ClaimId::Exclusive(n) => Some(n),
+            ClaimId::Writer(_) => None,
+        };
+        if let Some(own) = self.memo.own(mine.nonce).filter(|own| own.created && own.n == n) {
             return Ok(Some(own));
         }
         let path = self.objects.path(&mine.name, id.key(Part::Record));
@@ -115,13 +129,14 @@ impl ObjStore {
         let Some(body) = got.body.ok().filter(|body| body.nonce == mine.nonce) else {
             return Ok(None);
         };
-        let n = match id {
-            ClaimId::Exclusive(n) => Some(n),
-            ClaimId::Writer(_) => None,
-        };
-        let own = Own { n, beat: body.beat, info: Arc::new(body.info) };
+        let own = Own { n, created: true, beat: body.beat, info: Arc::new(body.info) };
         self.memo.set_own(mine.nonce, own.clone());
         Ok(Some(own))
+    }
+
+    /// Whether this claim carries one's own nonce.
+    pub(crate) async fn is_mine(&self, mine: &Holding, id: ClaimId) -> Result<bool> {
+        Ok(self.own(mine, id).await?.is_some())
     }
 
     /// How a claim was lost that has no file.
@@ -182,10 +197,15 @@ impl ObjStore {
         }
         let at = At::of(&mine.revision).ok_or_else(|| nonsense("a foreign revision"))?;
         let listing = self.list(&mine.name).await?;
-        Ok(match judge::own(&listing, mine, &at) {
-            Ok(Counted { drain, .. }) => Confirmed::Held { drain },
-            Err(how) => Confirmed::Lost(how),
-        })
+        let lost = match (judge::own(&listing, mine, &at), id_of(mine, &at)) {
+            (Ok(Counted { drain, .. }), Some(id)) if self.is_mine(mine, id).await? => {
+                return Ok(Confirmed::Held { drain });
+            }
+            (Ok(_), _) => LossReason::Displaced,
+            (Err(how), _) => how,
+        };
+        self.memo.spend(mine.nonce, lost);
+        Ok(Confirmed::Lost(lost))
     }
 }
 

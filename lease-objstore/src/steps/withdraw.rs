@@ -32,9 +32,14 @@ impl ObjStore {
             }
             return Ok(Withdrawn::NotThere);
         };
-        let Some(record) = &files.record else { return Ok(Withdrawn::NotThere) };
-        let lived = files.unended().is_some_and(|_| !files.is_condemned());
-        let _ = record;
+        if files.record.is_none() {
+            return Ok(Withdrawn::NotThere);
+        }
+        let lived = files.unended().is_some() && !files.is_condemned();
+        // Another process made it and may still renew it: it must find that it has ended.
+        if lived && self.memo.own(mine.nonce).is_none() {
+            self.mark(&mine.name, id, Part::Released, b"").await?;
+        }
         let path = self.objects.path(&mine.name, id.key(Part::Record));
         let was_there = self.objects.delete(&path).await?;
         Ok(if lived && was_there { Withdrawn::Removed } else { Withdrawn::NotThere })

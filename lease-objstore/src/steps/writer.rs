@@ -7,6 +7,7 @@ use lease_core::{Claim, LossReason, Result};
 
 use crate::body::Body;
 use crate::key::{ClaimId, Part};
+use crate::listing::Files;
 use crate::memo::Own;
 use crate::objects::{Created, Keep};
 use crate::revision::At;
@@ -18,33 +19,41 @@ impl ObjStore {
         if self.memo.spent(claim.nonce).is_some() {
             return Ok(Registered::Void);
         }
+        // A registration that comes again, when its record may have been removed since.
+        if self.memo.own(claim.nonce).is_some_and(|own| own.created) {
+            return self.registered_before(claim).await;
+        }
         let genesis = self.genesis(&claim.name).await?;
         let id = ClaimId::Writer(claim.nonce);
         let body = Body::of(claim);
-        let own = Own { n: None, beat: 0, info: Arc::clone(&claim.info) };
-        self.memo.set_own(claim.nonce, own);
+        let info = Arc::clone(&claim.info);
+        self.memo.set_own(claim.nonce, Own { n: None, created: false, beat: 0, info });
         let path = self.objects.path(&claim.name, id.key(Part::Record));
         let sent = self.clock.now();
         match self.objects.create(&path, body.encode()?, Keep::Loosely).await? {
             Created::Done(stamp) => {
                 self.wrote(id, body, &stamp, sent);
+                self.memo.acknowledge(claim.nonce, 0);
                 let at = At { genesis: Some(genesis), n: None, stamp };
                 Ok(Registered::Here(at.revision()))
             }
             // The name has the nonce in it: whatever is there was written for this attempt.
-            Created::Exists => {
-                let listing = self.list(&claim.name).await?;
-                let files = listing.writers.get(&claim.nonce);
-                match files.filter(|files| !files.is_condemned()).and_then(|f| f.unended()) {
-                    Some(seen) => {
-                        Ok(Registered::Here(listing.at(None, &seen.stamp).revision()))
-                    }
-                    None => {
-                        self.memo.spend(claim.nonce, LossReason::Displaced);
-                        Ok(Registered::Void)
-                    }
-                }
-            }
+            Created::Exists => self.registered_before(claim).await,
         }
+    }
+
+    async fn registered_before(&self, claim: &Claim) -> Result<Registered> {
+        let listing = self.list(&claim.name).await?;
+        let files = listing.writers.get(&claim.nonce).filter(|files| !files.is_condemned());
+        Ok(match files.and_then(Files::unended) {
+            Some(seen) => {
+                self.memo.acknowledge(claim.nonce, 0);
+                Registered::Here(listing.at(None, &seen.stamp).revision())
+            }
+            None => {
+                self.memo.spend(claim.nonce, LossReason::Displaced);
+                Registered::Void
+            }
+        })
     }
 }

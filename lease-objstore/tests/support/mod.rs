@@ -7,6 +7,7 @@ use std::time::Duration;
 use lease_core::backend::{Draining, Joined, Taken};
 use lease_core::{Backend, Claim, Grant, HolderInfo, Jitter, Mode, Name, Policy};
 
+pub mod files;
 pub mod store;
 
 pub const SECOND: Duration = Duration::from_secs(1);

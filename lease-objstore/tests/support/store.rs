@@ -43,26 +43,26 @@ pub enum Then {
 
 type Hook = Box<dyn Fn(Op, &Path) -> Then + Send + Sync>;
 
-/// An object store that a test watches. Clones are one store.
+/// An object store that a test watches. Clones are one client of it.
 #[derive(Clone)]
 pub struct Watched {
     inner: Arc<dyn ObjectStore>,
     clock: Option<Arc<dyn Clock>>,
-    shared: Arc<Shared>,
+    stamps: Arc<Mutex<BTreeMap<Path, Duration>>>,
+    client: Arc<Client>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct Client {
     counts: Mutex<BTreeMap<Op, usize>>,
     log: Mutex<Vec<String>>,
-    stamps: Mutex<BTreeMap<Path, Duration>>,
     hook: Mutex<Option<Arc<Hook>>>,
 }
 
 impl Watched {
     /// Over a store that stamps files itself.
     pub fn over(inner: Arc<dyn ObjectStore>) -> Self {
-        Self { inner, clock: None, shared: Arc::default() }
+        Self { inner, clock: None, stamps: Arc::default(), client: Arc::default() }
     }
 
     /// In memory, on the clock of a test.
@@ -72,30 +72,28 @@ impl Watched {
 
     /// The same store, seen through another client with its own hook and counts.
     pub fn another(&self) -> Self {
-        let shared = Shared { stamps: Mutex::default(), ..Shared::default() };
-        let _ = shared;
-        Self { shared: Arc::clone(&self.shared), ..self.clone() }
+        Self { client: Arc::default(), ..self.clone() }
     }
 
     /// From now on every request asks `hook`.
     pub fn hook(&self, hook: impl Fn(Op, &Path) -> Then + Send + Sync + 'static) {
-        *self.shared.hook.lock().unwrap() = Some(Arc::new(Box::new(hook)));
+        *self.client.hook.lock().unwrap() = Some(Arc::new(Box::new(hook)));
     }
 
     pub fn unhook(&self) {
-        *self.shared.hook.lock().unwrap() = None;
+        *self.client.hook.lock().unwrap() = None;
     }
 
     /// The requests since the last call, by kind.
     pub fn taken(&self) -> BTreeMap<Op, usize> {
-        self.shared.log.lock().unwrap().clear();
-        std::mem::take(&mut *self.shared.counts.lock().unwrap())
+        self.client.log.lock().unwrap().clear();
+        std::mem::take(&mut *self.client.counts.lock().unwrap())
     }
 
     /// The requests since the last call, in order.
     pub fn log(&self) -> Vec<String> {
-        self.shared.counts.lock().unwrap().clear();
-        std::mem::take(&mut *self.shared.log.lock().unwrap())
+        self.client.counts.lock().unwrap().clear();
+        std::mem::take(&mut *self.client.log.lock().unwrap())
     }
 
     /// All files, by path, without being counted.
@@ -125,10 +123,10 @@ impl Watched {
     }
 
     async fn gate(&self, op: Op, path: &Path) -> Result<Option<Error>> {
-        *self.shared.counts.lock().unwrap().entry(op).or_default() += 1;
+        *self.client.counts.lock().unwrap().entry(op).or_default() += 1;
         let file = path.filename().unwrap_or_default();
-        self.shared.log.lock().unwrap().push(format!("{op:?} {file}"));
-        let hook = self.shared.hook.lock().unwrap().clone();
+        self.client.log.lock().unwrap().push(format!("{op:?} {file}"));
+        let hook = self.client.hook.lock().unwrap().clone();
         match hook.map_or(Then::Go, |hook| hook(op, path)) {
             Then::Go => Ok(None),
             Then::Fail(error) => Err(error),
@@ -143,14 +141,14 @@ impl Watched {
     fn stamp(&self, path: &Path) {
         if let Some(clock) = &self.clock {
             let now = clock.now().since_origin();
-            self.shared.stamps.lock().unwrap().insert(path.clone(), now);
+            self.stamps.lock().unwrap().insert(path.clone(), now);
         }
     }
 
     fn stamped(&self, mut meta: ObjectMeta) -> ObjectMeta {
         /// A year after 1970 for the clock's origin: what no wall clock shows.
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-        if let Some(at) = self.shared.stamps.lock().unwrap().get(&meta.location) {
+        if let Some(at) = self.stamps.lock().unwrap().get(&meta.location) {
             meta.last_modified = (SystemTime::UNIX_EPOCH + YEAR + *at).into();
         }
         meta
