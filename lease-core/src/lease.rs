@@ -94,6 +94,12 @@ impl Lease {
         &self.timing
     }
 
+    /// The belief itself, for the simulation's judge: looking at it changes nothing.
+    #[cfg(feature = "sim")]
+    pub(crate) fn belief(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
     /// How long it may still be believed in if no renewal gets through; zero once it is lost.
     #[must_use]
     pub fn remaining(&self) -> Duration {
@@ -233,7 +239,9 @@ impl Lease {
     /// Safe: the resource has seen the token or has not. Announce again.
     pub async fn announce(&self, gate: &dyn DurableGate) -> Result<Fence> {
         self.check()?;
-        match gate.admit(self.token()).await? {
+        // No longer than the belief: after that the answer would be worth nothing.
+        let admission = within(self.shared.clock(), self.remaining(), gate.admit(self.token()));
+        match admission.await.unwrap_or_else(|| Err(self.unanswered()))? {
             Admission::Admitted => self.confirm().await,
             Admission::Refused { .. } => {
                 self.shared.end(LossReason::Displaced);
@@ -298,7 +306,7 @@ impl Lease {
     }
 
     fn unanswered(&self) -> Error {
-        Error::unclear(self.backend.kind(), "no answer within the call timeout")
+        Error::unclear(self.backend.kind(), "no answer in time")
     }
 }
 

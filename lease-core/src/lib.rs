@@ -52,6 +52,8 @@ pub mod keeper;
 pub mod layer;
 pub mod memory;
 pub mod record;
+#[cfg(feature = "sim")]
+pub mod sim;
 
 pub use acquire::{Acquire, Waiting};
 pub use backend::Backend;

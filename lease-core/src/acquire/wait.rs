@@ -64,6 +64,7 @@ impl<'a> Waiter<'a> {
         let now = self.parts.clock.now();
         let until = now.plus(pause).min(self.deadline);
         tokio::select! {
+            biased;
             () = self.parts.clock.sleep_until(until) => {}
             () = self.woken() => {}
         }

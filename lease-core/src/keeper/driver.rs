@@ -72,12 +72,15 @@ async fn drive(inner: Weak<Inner>) {
             }
         };
         tokio::select! {
-            () = nudge.notified() => {}
-            () = timer => {}
+            // Always in this order, so that a simulation repeats itself; and answers first, since
+            // each of them may save a lease that is about to run out.
+            biased;
             Some(answers) = renewals.next(), if !renewals.is_empty() => {
                 let Some(inner) = inner.upgrade() else { return };
                 inner.finish(answers);
             }
+            () = nudge.notified() => {}
+            () = timer => {}
         }
     }
 }

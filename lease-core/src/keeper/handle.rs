@@ -194,6 +194,7 @@ impl KeeperHandle {
                     return;
                 }
                 tokio::select! {
+                    biased;
                     () = clock.sleep_until(clock.now().plus(pause)) => pause *= 2,
                     () = closing.cancelled() => return,
                 }
@@ -303,6 +304,7 @@ impl Removal {
                 return Err(error);
             }
             tokio::select! {
+                biased;
                 () = clock.sleep_until(clock.now().plus(pause)) => pause *= 2,
                 () = closing.cancelled() => return Err(error),
             }

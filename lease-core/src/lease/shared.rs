@@ -175,6 +175,7 @@ impl Shared {
             // Its own timer, so that a keeper that is starved or dead does not matter.
             let timer = self.clock.sleep_until(self.believed_until());
             tokio::select! {
+                biased;
                 _ = status.changed() => {}
                 () = timer => if self.remaining().is_zero() {
                     self.end(LossReason::Expired);
