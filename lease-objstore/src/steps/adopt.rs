@@ -8,11 +8,10 @@ use lease_core::{Holding, HolderInfo, Jitter, LossReason, Result};
 use crate::body::{Body, encode};
 use crate::error::is_unclear;
 use crate::judge;
-use crate::key::Part;
+use crate::key::{ClaimId, Part};
 use crate::memo::Own;
-use crate::objects::{Created, Keep, nonsense};
-use crate::revision::At;
-use crate::steps::renew::id_of;
+use crate::objects::{Created, Keep};
+use crate::steps::renew::place;
 use crate::store::ObjStore;
 
 impl ObjStore {
@@ -21,8 +20,7 @@ impl ObjStore {
     pub(crate) async fn adopt_own(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.objects.writable()?;
         let lost = Ok(Renewed::Lost(LossReason::HandedOver));
-        let at = At::of(&mine.revision).ok_or_else(|| nonsense("a foreign revision"))?;
-        let Some(id) = id_of(mine, &at) else { return lost };
+        let Some((id, at)) = place(mine) else { return lost };
 
         // Exactly the write that the ticket is for, and one that still counts.
         let listing = self.list(&mine.name).await?;
@@ -31,7 +29,7 @@ impl ObjStore {
             Ok(_) => return lost,
             Err(how) => return Ok(Renewed::Lost(how)),
         }
-        if !self.create_adoption(mine, &at).await? {
+        if !self.create_adoption(mine, id).await? {
             return lost;
         }
         // The one that gave it away may have renewed between the look and the mark.
@@ -66,8 +64,7 @@ impl ObjStore {
     }
 
     /// Whether this call is the one that adopts.
-    async fn create_adoption(&self, mine: &Holding, at: &At) -> Result<bool> {
-        let Some(id) = id_of(mine, at) else { return Ok(false) };
+    async fn create_adoption(&self, mine: &Holding, id: ClaimId) -> Result<bool> {
         let path = self.objects.path(&mine.name, id.key(Part::Adopted(mine.acknowledged)));
         let adopter = encode(&Jitter::system().nonce())?;
         match self.objects.create(&path, adopter.clone(), Keep::Loosely).await {

@@ -16,6 +16,7 @@ use crate::listing::{Listing, Mark};
 use crate::memo::Own;
 use crate::objects::{Created, Keep, nonsense};
 use crate::revision::{At, Genesis};
+use crate::steps::renew::place;
 use crate::store::ObjStore;
 
 /// How often a create is sent whose answer was unclear and which did not show.
@@ -130,10 +131,10 @@ impl ObjStore {
 
     pub(crate) async fn commit_exclusive(&self, mine: &Holding) -> Result<Committed> {
         self.objects.writable()?;
-        let Some(at) = At::of(&mine.revision) else { return Ok(Committed::Lost) };
-        let Some(n) = at.n else { return Ok(Committed::Lost) };
-        let spent = self.memo.spent(mine.nonce).is_some();
-        if spent || !self.is_mine(mine, ClaimId::Exclusive(n)).await? {
+        let Some((id @ ClaimId::Exclusive(n), at)) = place(mine) else {
+            return Ok(Committed::Lost);
+        };
+        if self.memo.spent(mine.nonce).is_some() || !self.is_mine(mine, id).await? {
             return Ok(Committed::Lost);
         }
         // X3, first half: the claim's fate, sealed by whoever creates it first.
@@ -151,7 +152,7 @@ impl ObjStore {
         // It never held, and its fate is sealed: nothing speaks against ending it at once.
         self.memo.spend(mine.nonce, own.err().unwrap_or(LossReason::Displaced));
         if listing.exclusives.get(&n).is_some_and(|files| files.unended().is_some()) {
-            self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await.ok();
+            self.mark(&mine.name, id, Part::Released, b"").await.ok();
         }
         Ok(Committed::Lost)
     }

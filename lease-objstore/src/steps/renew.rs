@@ -76,8 +76,8 @@ impl ObjStore {
         if let Some(how) = self.memo.spent(mine.nonce) {
             return Ok(Beat::Settled(Ok(Renewed::Lost(how))));
         }
-        let at = At::of(&mine.revision).ok_or_else(|| nonsense("a foreign revision"))?;
-        let Some(id) = id_of(mine, &at) else {
+        // Without a revision nothing was ever acknowledged: there is nothing to renew.
+        let Some((id, at)) = place(mine) else {
             return Ok(Beat::Settled(Ok(Renewed::Lost(LossReason::Displaced))));
         };
         let mut own = self.own(mine, id).await?;
@@ -160,7 +160,7 @@ impl ObjStore {
             }
             Err(how) => {
                 self.memo.spend(mine.nonce, how);
-                self.take_back(mine, at, listing, how).await;
+                self.take_back(mine, listing, how).await;
                 Renewed::Lost(how)
             }
         }
@@ -168,8 +168,8 @@ impl ObjStore {
 
     /// Removes what a heartbeat brought back, and what of one's own nobody is protected by. As well
     /// as it goes: it ends by its ttl otherwise.
-    async fn take_back(&self, mine: &Holding, at: &At, listing: &Listing, how: LossReason) {
-        let Some(id) = id_of(mine, at) else { return };
+    async fn take_back(&self, mine: &Holding, listing: &Listing, how: LossReason) {
+        let Some((id, _)) = place(mine) else { return };
         let Some(files) = listing.files(id).filter(|files| files.unended().is_some()) else {
             return;
         };
@@ -195,24 +195,28 @@ impl ObjStore {
         if let Some(how) = self.memo.spent(mine.nonce) {
             return Ok(Confirmed::Lost(how));
         }
-        let at = At::of(&mine.revision).ok_or_else(|| nonsense("a foreign revision"))?;
+        let Some((id, at)) = place(mine) else {
+            return Ok(Confirmed::Lost(LossReason::Displaced));
+        };
         let listing = self.list(&mine.name).await?;
-        let lost = match (judge::own(&listing, mine, &at), id_of(mine, &at)) {
-            (Ok(Counted { drain, .. }), Some(id)) if self.is_mine(mine, id).await? => {
+        let lost = match judge::own(&listing, mine, &at) {
+            Ok(Counted { drain, .. }) if self.is_mine(mine, id).await? => {
                 return Ok(Confirmed::Held { drain });
             }
-            (Ok(_), _) => LossReason::Displaced,
-            (Err(how), _) => how,
+            Ok(_) => LossReason::Displaced,
+            Err(how) => how,
         };
         self.memo.spend(mine.nonce, lost);
         Ok(Confirmed::Lost(lost))
     }
 }
 
-/// Which claim is one's own; nothing for an exclusive without a number.
-pub(crate) fn id_of(mine: &Holding, at: &At) -> Option<ClaimId> {
-    match mine.mode {
-        Mode::Writer => Some(ClaimId::Writer(mine.nonce)),
-        Mode::Exclusive => at.n.map(ClaimId::Exclusive),
-    }
+/// Which claim is one's own, and what it stands on; nothing where its creation was never answered.
+pub(crate) fn place(mine: &Holding) -> Option<(ClaimId, At)> {
+    let at = At::of(&mine.revision)?;
+    let id = match mine.mode {
+        Mode::Writer => ClaimId::Writer(mine.nonce),
+        Mode::Exclusive => ClaimId::Exclusive(at.n?),
+    };
+    Some((id, at))
 }
