@@ -1,8 +1,5 @@
 //! Runs the model checker over one setting.
 
-use std::num::NonZeroUsize;
-use std::time::Duration;
-
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// What came out of a run.
@@ -25,16 +22,16 @@ pub struct Fall<S, A> {
     pub trace: Vec<(S, Option<A>)>,
 }
 
-/// Searches breadth first, on one thread, for at most this long.
-pub fn run<M>(model: M, at_most: Duration) -> Outcome<M::State, M::Action>
+/// Searches breadth first, on one thread, until so many steps were looked at.
+pub fn run<M>(model: M, steps: usize) -> Outcome<M::State, M::Action>
 where
     M: Model + Send + Sync + 'static,
     M::State: Clone + std::fmt::Debug + std::hash::Hash + PartialEq + Send + Sync + 'static,
     M::Action: Clone + PartialEq + Send + Sync + 'static,
 {
-    let checker = model.checker().finish_when(HasDiscoveries::Any).timeout(at_most);
-    let checker = checker.threads(NonZeroUsize::MIN.get()).spawn_bfs().join();
+    let checker = model.checker().finish_when(HasDiscoveries::Any).target_state_count(steps);
+    let checker = checker.threads(1).spawn_bfs().join();
     let fell = checker.discoveries().into_iter().next();
     let fell = fell.map(|(property, path)| Fall { property, trace: path.into_vec() });
-    Outcome { complete: checker.is_done(), states: checker.unique_state_count(), fell }
+    Outcome { complete: checker.state_count() < steps, states: checker.unique_state_count(), fell }
 }

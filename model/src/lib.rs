@@ -1,6 +1,7 @@
 //! The protocol under a model checker: it holds, and every rule that is switched off is caught.
 
 pub mod check;
+pub mod files;
 pub mod general;
 mod list;
 pub mod live;
