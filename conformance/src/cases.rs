@@ -28,7 +28,9 @@ pub mod renewal;
 
 use std::time::Duration;
 
-use lease_core::{Claim, Holding, Jitter, Name, Revision};
+use lease_core::{Claim, Holding, Jitter, Mode, Name, Revision};
+
+use crate::Worker;
 
 /// A ttl that does not run out while a case is told.
 const LONG: Duration = Duration::from_secs(3600);
@@ -38,9 +40,21 @@ fn part(name: &Name, part: impl std::fmt::Display) -> Name {
     Name::parse(format!("{name}/{part}")).expect("a name")
 }
 
-/// The holding of an attempt that was never acknowledged: no write of it is known.
+/// The holding of an attempt that was never acknowledged: enough to withdraw it.
 fn unacknowledged(claim: &Claim) -> Holding {
     Holding::created(claim, Revision::new(""))
+}
+
+/// A holding that is like a real one of this worker and whose record was never there.
+async fn never_there(worker: &Worker<'_>, name: &Name, mode: Mode) -> Holding {
+    // On a name beside, since this one may be held.
+    let beside = part(name, "beside");
+    let real = match mode {
+        Mode::Writer => worker.joins(&beside).await.holding,
+        Mode::Exclusive => worker.takes(&beside).await.holding,
+    };
+    worker.releases(&real).await;
+    Holding { name: name.clone(), nonce: Jitter::system().nonce(), ..real }
 }
 
 /// The same claim as another attempt, with a nonce of its own (rule R7).

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lease_core::backend::{Committed, Installed, Joined, Registered, Renewed, Taken};
 use lease_core::layer::{Fault, Faulty, Method};
-use lease_core::{Claim, Effect, Error, Grant, Holding, Name, Policy, State};
+use lease_core::{Claim, Effect, Error, Grant, Holding, Mode, Name, Policy, State};
 
-use super::{LONG, unacknowledged};
+use super::{LONG, never_there};
 use crate::{Fixture, Worker};
 
 /// A registration that is repeated is the same one.
@@ -59,7 +59,7 @@ pub async fn a_commit_of_nothing_is_lost(store: &dyn Fixture, name: Name) {
     let bob = Worker::new(store, "bob").await;
 
     let bobs = bob.takes(&name).await;
-    let never = unacknowledged(&ann.exclusive(&name));
+    let never = never_there(&ann, &name, Mode::Exclusive).await;
     let lost = ann.backend().commit(&never).await.expect("the store answers");
     assert_eq!(lost, Committed::Lost, "ann was never installed");
     bob.releases(&bobs.holding).await;

@@ -1,9 +1,9 @@
 //! Many renewals in one call, each on its own condition.
 
 use lease_core::backend::Renewed;
-use lease_core::{Holding, Name, Result};
+use lease_core::{Holding, Mode, Name, Result};
 
-use super::{part, unacknowledged};
+use super::{never_there, part};
 use crate::{Fixture, Worker};
 
 /// Held and lost leases, writers and exclusives, in one batch: each has its own answer, in order.
@@ -15,7 +15,7 @@ pub async fn answers_each_for_itself(store: &dyn Fixture, name: Name) {
     let broken = ann.takes(&part(&name, "broken")).await.holding;
     let writer = ann.joins(&part(&name, "writer")).await.holding;
     let released = ann.joins(&part(&name, "writer")).await.holding;
-    let never = unacknowledged(&ann.writer(&part(&name, "never")));
+    let never = never_there(&ann, &part(&name, "never"), Mode::Writer).await;
     let last = ann.takes(&part(&name, "last")).await.holding;
     bob.breaks(&broken).await;
     ann.releases(&released).await;

@@ -1,8 +1,8 @@
 //! A confirmation proves that the record is there, as of no earlier than the call.
 
-use lease_core::{LossReason, Name};
+use lease_core::{LossReason, Mode, Name};
 
-use super::unacknowledged;
+use super::never_there;
 use crate::{Fixture, Worker};
 
 /// A lease that is held is confirmed, renewed or not, in either mode.
@@ -74,8 +74,8 @@ pub async fn fails_for_what_was_never_there(store: &dyn Fixture, name: Name) {
     let ann = Worker::new(store, "ann").await;
     let bob = Worker::new(store, "bob").await;
     let anns = ann.joins(&name).await.holding;
-    for claim in [bob.writer(&name), bob.exclusive(&name)] {
-        let never = unacknowledged(&claim);
+    for mode in [Mode::Writer, Mode::Exclusive] {
+        let never = never_there(&bob, &name, mode).await;
         bob.has_lost(&never).await;
     }
     ann.holds(&anns).await;

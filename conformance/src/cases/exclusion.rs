@@ -6,7 +6,7 @@ use lease_core::backend::{Installed, Taken};
 use lease_core::{Claim, Mode, Name, Policy};
 use tokio::sync::Barrier;
 
-use super::{part, unacknowledged};
+use super::{never_there, part};
 use crate::{Fixture, Worker};
 
 /// How many ask for one name at the same moment.
@@ -146,7 +146,7 @@ pub async fn a_label_is_no_identity(store: &dyn Fixture, name: Name) {
     longer.is_refused_as_exclusive(&name).await;
 
     // What the twin does with its own nonce does not touch the first one's record.
-    let foreign = unacknowledged(&twin.exclusive(&name));
+    let foreign = never_there(&twin, &name, Mode::Exclusive).await;
     twin.has_lost(&foreign).await;
     twin.withdraws(&foreign).await;
     first.holds(&held.holding).await;

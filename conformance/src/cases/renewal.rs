@@ -3,7 +3,7 @@
 use lease_core::backend::Renewed;
 use lease_core::{Holding, Mode, Name};
 
-use super::{part, unacknowledged};
+use super::{never_there, part};
 use crate::{Fixture, Worker};
 
 /// From each renewal on a lease lives one more ttl.
@@ -79,11 +79,12 @@ pub async fn never_creates_a_record(store: &dyn Fixture, name: Name) {
     let bob = Worker::new(store, "bob").await;
     bob.joins(&name).await;
 
-    for claim in [ann.writer(&name), ann.exclusive(&name), ann.writer(&part(&name, "new"))] {
-        let never = unacknowledged(&claim);
+    let (writer, exclusive) = (Mode::Writer, Mode::Exclusive);
+    for (name, mode) in [(&name, writer), (&name, exclusive), (&part(&name, "new"), writer)] {
+        let never = never_there(&ann, name, mode).await;
         ann.has_lost(&never).await;
         assert!(
-            ann.sees(&claim.name).await.record(claim.nonce).is_none(),
+            ann.sees(name).await.record(never.nonce).is_none(),
             "a renewal must never create a record"
         );
     }
