@@ -24,6 +24,8 @@ mod world;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 pub use clock::SimClock;
 pub use history::{Event, Happening};
 pub use judge::Report;
@@ -40,10 +42,11 @@ pub trait Store: Sync {
 }
 
 /// One store within one schedule.
+#[async_trait]
 pub trait OpenStore: Send + Sync {
-    /// A client's way to the store: every request goes through `link`, which may spoil it. `clock`
-    /// is the client's own.
-    fn connect(&self, link: Link, clock: Arc<dyn Clock>) -> Arc<dyn Backend>;
+    /// A client's way to the store: every request goes through `link`, which may spoil it, though
+    /// not yet. `clock` is the client's own.
+    async fn connect(&self, link: Link, clock: Arc<dyn Clock>) -> Arc<dyn Backend>;
 }
 
 /// The reference backend, each of its steps one request.
@@ -60,8 +63,9 @@ impl Store for InMemory {
 #[derive(Clone, Debug)]
 pub struct Over(pub Arc<dyn Backend>);
 
+#[async_trait]
 impl OpenStore for Over {
-    fn connect(&self, link: Link, _clock: Arc<dyn Clock>) -> Arc<dyn Backend> {
+    async fn connect(&self, link: Link, _clock: Arc<dyn Clock>) -> Arc<dyn Backend> {
         Arc::new(networked::Networked::new(self.0.clone(), link))
     }
 }

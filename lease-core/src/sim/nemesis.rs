@@ -41,7 +41,7 @@ pub(super) async fn strike(world: &World, end: Moment) {
 async fn break_somebody(world: &World) {
     let shared = &world.shared;
     let name = World::name();
-    let operator = world.operator();
+    let operator = &world.operator;
     let Ok(seen) = operator.observe(&name).await else { return };
     let records: Vec<_> = seen.exclusive.iter().chain(&seen.writers).collect();
     let Some(record) = records.first() else { return };

@@ -58,6 +58,8 @@ pub struct World {
     pub(super) shared: Arc<Shared>,
     pub(super) store: Arc<dyn OpenStore>,
     pub(super) clients: Vec<Client>,
+    /// The way to the store of somebody who watches: its requests fare no better than others'.
+    pub(super) operator: Arc<dyn Backend>,
 }
 
 impl World {
@@ -70,7 +72,7 @@ impl World {
     /// How often the judge looks at who believes.
     const LOOK: Duration = Duration::from_millis(25);
 
-    fn new(seed: u64, store: &dyn Store) -> Self {
+    async fn new(seed: u64, store: &dyn Store) -> Self {
         let clock = PausedClock::start();
         let shared = Arc::new(Shared {
             clock,
@@ -78,35 +80,43 @@ impl World {
             history: History::new(clock),
             judge: Judge::default(),
             gate: Gate::new(),
-            faults: AtomicBool::new(true),
+            faults: AtomicBool::new(false),
         });
         // The store's clock starts far from zero: its time is where fresh epochs come from.
         let store = store.open(Arc::new(clock));
-        let clients = (0..2 + shared.chance.below(3)).map(|n| {
+        let mut clients = Vec::new();
+        for number in 0..2 + shared.chance.below(3) {
             let process = Arc::new(Process::default());
             let shows = shared.chance.milliseconds(0, 100_000_000);
             // Half a hundredth fast or slow; the margin is for a hundredth.
             let rate = 0.995 + shared.chance.below(1001) as f64 / 100_000.0;
-            let sim_clock = SimClock::new(clock, shows, rate, process.clone());
-            let link = |client| Link::new(shared.clone(), client, process.clone());
-            let number = usize::try_from(n).unwrap_or(usize::MAX);
-            let backend = store.connect(link(number), Arc::new(sim_clock.clone()));
-            Client::new(shared.clone(), number, backend, link(number), sim_clock, process, seed + n)
-        });
-        let clients = clients.collect();
-        Self { shared, store, clients }
+            let client_clock = SimClock::new(clock, shows, rate, process.clone());
+            let seed = seed + number;
+            let number = clients.len();
+            clients.push(Self::client(&shared, &*store, number, client_clock, process, seed).await);
+        }
+        let link = Link::new(shared.clone(), usize::MAX, Arc::default());
+        let operator = store.connect(link, Arc::new(clock)).await;
+        shared.faults.store(true, Ordering::Relaxed);
+        Self { shared, store, clients, operator }
+    }
+
+    async fn client(
+        shared: &Arc<Shared>,
+        store: &dyn OpenStore,
+        number: usize,
+        clock: SimClock,
+        process: Arc<Process>,
+        seed: u64,
+    ) -> Client {
+        let link = || Link::new(shared.clone(), number, process.clone());
+        let backend = store.connect(link(), Arc::new(clock.clone())).await;
+        Client::new(shared.clone(), number, backend, link(), clock, process.clone(), seed)
     }
 
     pub(super) fn name() -> Name {
         // A constant that is a name.
         Name::parse("job").unwrap_or_else(|_| unreachable!("`job` is a name"))
-    }
-
-    /// A way to the store of somebody who watches: its requests fare no better than others'.
-    pub(super) fn operator(&self) -> Arc<dyn Backend> {
-        let process = Arc::new(Process::default());
-        let link = Link::new(self.shared.clone(), usize::MAX, process);
-        self.store.connect(link, Arc::new(self.shared.clock))
     }
 
     async fn storm(&self) {
@@ -150,16 +160,13 @@ impl World {
         let shared = &self.shared;
         let process = Arc::new(Process::default());
         let clock = SimClock::new(shared.clock, Duration::ZERO, 1.0, process.clone());
-        let link = |client| Link::new(shared.clone(), client, process.clone());
         let number = self.clients.len();
-        let backend = self.store.connect(link(number), Arc::new(clock.clone()));
-        let last =
-            Client::new(shared.clone(), number, backend.clone(), link(number), clock, process, 0);
+        let last = Self::client(shared, &*self.store, number, clock, process, 0).await;
         if !last.takes_it_alone().await {
             shared.judge.says("a newcomer did not get the name after all was over".into());
             return;
         }
-        match backend.observe(&Self::name()).await {
+        match self.operator.observe(&Self::name()).await {
             Ok(seen) if seen.is_free() => {}
             other => shared.judge.says(format!("something was left behind: {other:?}")),
         }
@@ -173,7 +180,7 @@ impl std::fmt::Debug for World {
 }
 
 pub(super) async fn play(seed: u64, store: &dyn Store) -> Report {
-    let world = World::new(seed, store);
+    let world = World::new(seed, store).await;
     for client in &world.clients {
         client.start();
     }

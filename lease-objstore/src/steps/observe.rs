@@ -91,15 +91,15 @@ impl ObjStore {
         let shown = self.shown(name, &listing).await?;
         let mut now = self.recent_now();
         let resolution = self.resolution();
-        // One's own records need no judge. A probe is written only for somebody else's, and only if
-        // the last sample is old or leaves it open whether that one is stale.
+        // A probe is written only if the last sample is old, or leaves it open whether somebody is
+        // stale. What one has just written oneself is such a sample. One's own record is judged
+        // like any other: it may be that of an earlier attempt, which nobody renews any more.
         let open = |shown: &Shown<'_>| {
             let Some(now) = now else { return true };
             let ttl = shown.body().map_or(Duration::MAX, Body::ttl);
             now.is_close(shown.seen.modified, ttl, resolution)
         };
-        let others = shown.iter().filter(|shown| self.memo.own(shown.nonce()).is_none());
-        if self.objects.writable && others.into_iter().any(open) {
+        if self.objects.writable && shown.iter().any(open) {
             now = Some(self.probe(name).await?);
         }
         Ok(self.snapshot(&listing, &shown, now))

@@ -1,0 +1,4 @@
+//! Stores for simulated schedules, and the run of many of them.
+
+pub mod files;
+pub mod many;
