@@ -10,6 +10,7 @@ mod setting;
 mod state;
 mod store;
 mod time;
+mod words;
 
 pub use actions::{Action, Choice, Fate};
 pub use model::{FileForm, PROPERTIES};

@@ -5,4 +5,8 @@ pub mod files;
 pub mod general;
 mod list;
 pub mod live;
+pub mod report;
 pub mod rules;
+pub mod run;
+pub mod suite;
+pub mod words;

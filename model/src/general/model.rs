@@ -6,7 +6,7 @@ use stateright::{Model, Property};
 
 use super::actions::Action;
 use super::canonical::NO_EPOCH;
-use super::setting::Setting;
+use super::setting::{Resource, Setting};
 use super::state::{Client, Fault, State, Token};
 use crate::list::List;
 
@@ -39,6 +39,19 @@ impl General {
 
     fn holds(&self, state: &State, fault: Fault) -> bool {
         state.fault != Some(fault) || self.found.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Setting {
+    /// The properties that can fall here: those of the resource only where there is one.
+    #[must_use]
+    pub fn properties(&self) -> Vec<&'static str> {
+        let can_fall = |fault: Fault| match fault {
+            Fault::GateBack | Fault::ValidRefused => self.resource == Resource::Fenced,
+            Fault::LateWrite => self.resource != Resource::None,
+            _ => true,
+        };
+        PROPERTIES.iter().filter(|(_, fault)| can_fall(*fault)).map(|(name, _)| *name).collect()
     }
 }
 

@@ -1,0 +1,128 @@
+//! The settings in which the correct protocol is searched to the end.
+
+use super::{W, X};
+use crate::files::{self, Over};
+use crate::general::{self, Evidence, Mode, Resource};
+use crate::run::Run;
+
+const fn general(name: &'static str, clients: &'static [Mode]) -> general::Setting {
+    general::Setting::new(name, clients)
+}
+
+const fn files(name: &'static str, clients: &'static [Mode]) -> files::Setting {
+    files::Setting::new(name, clients)
+}
+
+/// What fits CI.
+#[must_use]
+pub fn correct() -> Vec<Run> {
+    let mut runs: Vec<Run> = general_runs().into_iter().map(Run::General).collect();
+    runs.extend(file_runs().into_iter().map(Run::Files));
+    runs
+}
+
+/// What takes longer, or more memory.
+#[must_use]
+pub fn large() -> Vec<Run> {
+    let general = [
+        general::Setting {
+            late: 2,
+            unclear: None,
+            ..general("WX, any number unclear, two late", &[W, X])
+        },
+        general::Setting {
+            late: 1,
+            unclear: Some(2),
+            ..general("WWX, two unclear, one late", &[W, W, X])
+        },
+        general::Setting {
+            late: 1,
+            unclear: Some(2),
+            ..general("WXX, two unclear, one late", &[W, X, X])
+        },
+        general("WWXX", &[W, W, X, X]),
+        general::Setting { resource: Resource::Fenced, ..general("WWX, fenced", &[W, W, X]) },
+    ];
+    let files = [
+        files::Setting { late: 1, unclear: None, ..files("WX, any number unclear, one late", &[W, X]) },
+        files::Setting {
+            collects: true,
+            late: 1,
+            unclear: Some(1),
+            ttl: 1,
+            ..files("WX, garbage, one unclear and late", &[W, X])
+        },
+        files::Setting { unclear: Some(1), ..files("WWX, one unclear", &[W, W, X]) },
+        files::Setting { unclear: Some(1), ..files("WXX, one unclear", &[W, X, X]) },
+    ];
+    general.into_iter().map(Run::General).chain(files.into_iter().map(Run::Files)).collect()
+}
+
+fn general_runs() -> Vec<general::Setting> {
+    use general::Setting;
+    let mut runs = vec![
+        Setting { unclear: None, late: 1, ..general("WX, any number unclear, one late", &[W, X]) },
+        Setting { unclear: None, late: 2, ..general("XX, any number unclear, two late", &[X, X]) },
+        Setting { unclear: None, ..general("WWX, any number unclear", &[W, W, X]) },
+        Setting { unclear: None, ..general("WXX, any number unclear", &[W, X, X]) },
+        Setting { evidence: Evidence::ByRevision, ..general("WX, judged by revision", &[W, X]) },
+        Setting { evidence: Evidence::ByRevision, ..general("XX, judged by revision", &[X, X]) },
+        Setting {
+            takeover: false,
+            clear: false,
+            evict: false,
+            ..general("WX, nothing taken over", &[W, X])
+        },
+        Setting { same_name: true, deaths: 1, ..general("XX of one name, one dies", &[X, X]) },
+        Setting { other_ttl: 1, ..general("WX, ttl changes", &[W, X]) },
+        Setting { clock_late: 1, margin: 1, ..general("WX, clocks late by the margin", &[W, X]) },
+        Setting { granularity: 2, margin: 1, ..general("WX, coarse store clock", &[W, X]) },
+        Setting {
+            repeats: true,
+            late: 1,
+            unclear: Some(1),
+            ..general("WX, repeats, one unclear", &[W, X])
+        },
+        Setting { repeats: true, late: 1, ..general("XX, repeats", &[X, X]) },
+        Setting { resource: Resource::Fenced, ..general("WX, fenced", &[W, X]) },
+        Setting { resource: Resource::Fenced, ..general("XX, fenced", &[X, X]) },
+        Setting { resource: Resource::Unfenced, margin: 1, ..general("WX, unfenced", &[W, X]) },
+        Setting { resource: Resource::Unfenced, margin: 1, ..general("XX, unfenced", &[X, X]) },
+    ];
+    let all: [(&str, &str, &str, &[Mode]); 3] = [
+        ("WX, fair", "WX, fair, one late", "WX, fair, one dies", &[W, X]),
+        ("WWX, fair", "WWX, fair, one late", "WWX, fair, one dies", &[W, W, X]),
+        ("WXX, fair", "WXX, fair, one late", "WXX, fair, one dies", &[W, X, X]),
+    ];
+    for (plain, late, dies, clients) in all {
+        runs.push(Setting { fair: true, ..general(plain, clients) });
+        runs.push(Setting { fair: true, unclear: Some(1), late: 1, ..general(late, clients) });
+        runs.push(Setting { fair: true, deaths: 1, ..general(dies, clients) });
+    }
+    runs
+}
+
+fn file_runs() -> Vec<files::Setting> {
+    use files::Setting;
+    let mut runs = vec![
+        Setting { unclear: None, ..files("WX, any number unclear", &[W, X]) },
+        Setting { unclear: Some(1), late: 1, ..files("WX, one unclear and late", &[W, X]) },
+        Setting { unclear: None, late: 1, ..files("XX, any number unclear, one late", &[X, X]) },
+        files("WWX", &[W, W, X]),
+        files("WXX", &[W, X, X]),
+        Setting { over: Over::ByAge, ..files("WX, over by age", &[W, X]) },
+        Setting { collects: true, ..files("WX, garbage", &[W, X]) },
+        Setting { collects: true, ..files("XX, garbage", &[X, X]) },
+    ];
+    let all: [(&str, &str, &str, &[Mode]); 3] = [
+        ("WX, fair", "WX, fair, one late", "WX, fair, one dies", &[W, X]),
+        ("WWX, fair", "WWX, fair, one late", "WWX, fair, one dies", &[W, W, X]),
+        ("WXX, fair", "WXX, fair, one late", "WXX, fair, one dies", &[W, X, X]),
+    ];
+    for (plain, late, dies, clients) in all {
+        runs.push(Setting { fair: true, ..files(plain, clients) });
+        runs.push(Setting { fair: true, unclear: Some(1), late: 1, ..files(late, clients) });
+        runs.push(Setting { fair: true, deaths: 1, ..files(dies, clients) });
+    }
+    runs
+}
