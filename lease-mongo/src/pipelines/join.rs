@@ -1,0 +1,79 @@
+//! The writer's handshake in one update: granted, or refused with nothing left behind.
+
+use lease_core::{Claim, Policy, Takeover};
+use mongodb::bson::{Document, doc};
+
+use super::expr::{
+    begin, end, exclusive, exclusive_id, find_out, found, freeing, if_so, is_spent, sound,
+    spending, writer_after, writers_array, writers_without,
+};
+use super::take::may_follow;
+use crate::record::{millis, new_record};
+
+/// After how many of its ttls a writer that fell silent is swept up by whoever joins: the document
+/// of a name that is never taken exclusively would grow for ever.
+const SWEPT_AFTER: i64 = 4;
+
+/// The whole handshake.
+pub(crate) fn join(claim: &Claim, policy: &Policy) -> Vec<Document> {
+    let nonce = claim.nonce.to_string();
+    // Only a grant has an epoch: a record without one was never checked for an exclusive.
+    let granted = doc! { "$eq": [{ "$type": format!("$w.{nonce}.epoch") }, "long"] };
+    let free = doc! { "$eq": [found("x"), "none"] };
+    let follows = doc! { "$and": [found("go"), { "$ne": [found("x"), "none"] }] };
+    let gone = doc! { "$concatArrays": [
+        if_so(follows.clone(), exclusive_id()), { "$cond": [found("go"), swept(policy), []] },
+    ] };
+    let mut record = new_record(claim);
+    record.insert("epoch", "$epoch");
+    record.insert("over", follows.clone());
+    let others = doc! { "$cond": [
+        { "$gt": [{ "$size": found("gone") }, 0] }, writers_without(found("gone")), "$w",
+    ] };
+    vec![
+        begin(),
+        find_out(doc! { "sound": sound() }),
+        find_out(doc! { "x": exclusive(), "granted": granted, "spent": is_spent(claim.nonce) }),
+        // R11, R13: a stale exclusive blocks until it is cleared, which is this step or nothing.
+        find_out(doc! { "go": { "$and": [
+            found("sound"), { "$not": [found("granted")] }, { "$not": [found("spent")] },
+            { "$or": [free, may_follow(policy, millis(claim.ttl))] },
+        ] } }),
+        find_out(doc! { "gone": gone }),
+        doc! { "$set": {
+            "x": { "$cond": [follows, null, "$x"] },
+            "w": { "$cond": [
+                found("go"), { "$mergeObjects": [others, { nonce: record }] }, "$w",
+            ] },
+            "spent": { "$cond": [found("go"), spending(found("gone")), "$spent"] },
+            "freed": { "$cond": [found("go"), freeing(found("gone")), "$freed"] },
+            "odd": odd_since(),
+        } },
+        end(),
+    ]
+}
+
+/// The writers that are swept up.
+fn swept(policy: &Policy) -> Document {
+    if policy.writers == Takeover::Refuse {
+        return doc! { "$literal": [] };
+    }
+    let silent = doc! { "$eq": [writer_after("$$this.v", SWEPT_AFTER), "stale"] };
+    let silent = doc! { "$filter": { "input": { "$objectToArray": "$w" }, "cond": silent } };
+    doc! { "$map": { "input": silent, "in": "$$this.k" } }
+}
+
+/// Since when the exclusive is seen to be one that nobody can have written so.
+fn odd_since() -> Document {
+    let seen = doc! { "$and": [found("sound"), { "$eq": [found("x"), "odd"] }] };
+    doc! { "$cond": [seen, { "$ifNull": ["$odd", "$$NOW"] }, "$odd"] }
+}
+
+/// What is to be known of the document afterwards.
+pub(crate) fn shown(claim: &Claim) -> Document {
+    doc! {
+        "sound": sound(), "v": 1, "epoch": 1, "x": 1, "odd": 1, "now": "$$NOW",
+        "count": { "$size": writers_array() },
+        "own": format!("$w.{}", claim.nonce),
+    }
+}

@@ -1,0 +1,171 @@
+//! What the deployment really is, found out before anybody relies on it.
+
+use lease_core::{Error, Result};
+use mongodb::bson::{Bson, Document, doc};
+
+use crate::Options;
+use crate::error::{code, denied, not_a_collection};
+use crate::record::number;
+use crate::store::Place;
+
+/// What kind of deployment the leases are kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Topology {
+    /// Members that replicate: the one that leases are made for.
+    ReplicaSet,
+    /// One server alone: no failover, and no push.
+    Standalone,
+    /// A router of a sharded cluster, on whose clock leases are judged.
+    Mongos,
+}
+
+/// The first protocol version with all that the pipelines use: MongoDB 5.0.
+const OLDEST_WIRE: i64 = 13;
+
+/// Asks the server what it is, and refuses what cannot keep leases.
+pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topology> {
+    let hello = place.run(doc! { "hello": 1 }).await?;
+    if number(&hello, "maxWireVersion").unwrap_or_default() < OLDEST_WIRE {
+        return Err(Error::misconfigured(
+            "the server is older than MongoDB 5.0",
+            "update it: leases are judged by the server's clock inside updates, which older ones \
+             cannot do safely",
+        ));
+    }
+    let is = |field: &str| hello.get_bool(field).unwrap_or_default();
+    if hello.get_str("msg") == Ok("isdbgrid") || hello.contains_key("serviceId") {
+        if options.allow_mongos {
+            return Ok(Topology::Mongos);
+        }
+        return Err(Error::misconfigured(
+            "this is a router of a sharded cluster: leases would be judged by the clock of \
+             whichever router is asked",
+            "name the members of one replica set in the URL, or keep the routers' clocks together, \
+             give their difference as clockSkewMS, and allow it by allowMongos=true",
+        ));
+    }
+    if hello.contains_key("setName") {
+        if is("isWritablePrimary") || options.read_only {
+            return Ok(Topology::ReplicaSet);
+        }
+        return Err(Error::misconfigured(
+            "the URL leads to a member that is not the primary, and to no other",
+            "name all members, or the replica set by replicaSet=…, and leave out directConnection",
+        ));
+    }
+    Ok(Topology::Standalone)
+}
+
+/// Asks the server for its clock as every step will: another product may not know it.
+pub(crate) async fn clock(place: &Place) -> Result<()> {
+    let pipeline = [doc! { "$match": { "_id": "" } }, doc! { "$project": { "now": "$$NOW" } }];
+    let asked = doc! { "aggregate": &place.collection, "pipeline": pipeline.to_vec(), "cursor": {},
+    "maxTimeMS": place.max_time() };
+    place.run(asked).await.map(drop)
+}
+
+/// Looks at the collection; makes it if it is not there and may be made.
+pub(crate) async fn collection(place: &Place, read_only: bool) -> Result<()> {
+    match described(place).await? {
+        Some(found) => suits(&found)?,
+        None if read_only => return Ok(()),
+        None => create(place).await?,
+    }
+    let listed = place.run(doc! { "listIndexes": &place.collection }).await?;
+    let batch = listed.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
+    let expires = |index: &Bson| {
+        index.as_document().is_some_and(|index| index.contains_key("expireAfterSeconds"))
+    };
+    match batch.ok().and_then(|batch| batch.iter().find(|index| expires(index))) {
+        None => Ok(()),
+        Some(_) => Err(Error::misconfigured(
+            "the lease collection has a TTL index, which would delete leases and their epochs",
+            "drop that index: leases end by themselves, and what is left of a name is small",
+        )),
+    }
+}
+
+/// What `listCollections` says of it, if it is there.
+async fn described(place: &Place) -> Result<Option<Document>> {
+    let filter = doc! { "name": &place.collection };
+    let listed = place
+        .run(doc! { "listCollections": 1, "filter": filter, "maxTimeMS": place.max_time() })
+        .await?;
+    let batch = listed.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
+    Ok(batch.ok().and_then(|batch| batch.first()?.as_document().cloned()))
+}
+
+/// Whether documents stay as they are written there, and names apart.
+fn suits(found: &Document) -> Result<()> {
+    if found.get_str("type").is_ok_and(|kind| kind != "collection") {
+        return Err(not_a_collection("listCollections says so"));
+    }
+    let Ok(options) = found.get_document("options") else { return Ok(()) };
+    let refuse = |problem: &'static str, fix: &'static str| Err(Error::misconfigured(problem, fix));
+    if options.get_bool("capped") == Ok(true) {
+        return refuse(
+            "the lease collection is capped: the server would delete leases to make room",
+            "keep leases in an ordinary collection",
+        );
+    }
+    if options.contains_key("collation") {
+        return refuse(
+            "the lease collection has a collation, by which two names can be one",
+            "keep leases in a collection without one",
+        );
+    }
+    if options.contains_key("expireAfterSeconds") {
+        return refuse(
+            "the server deletes documents of the lease collection after a time",
+            "keep leases in an ordinary collection",
+        );
+    }
+    Ok(())
+}
+
+/// Makes the collection; others may be faster.
+async fn create(place: &Place) -> Result<()> {
+    /// NamespaceExists.
+    const EXISTS: i32 = 48;
+    let made =
+        place.run(doc! { "create": &place.collection, "writeConcern": crate::store::concern() });
+    match made.await {
+        Ok(answer) => crate::store::check(&answer),
+        Err(error) if code(&error) == Some(EXISTS) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether this user may do all that is needed, as far as the server tells.
+pub(crate) async fn rights(place: &Place, read_only: bool) -> Result<()> {
+    let asked = doc! { "connectionStatus": 1, "showPrivileges": true };
+    let answer = place.run(asked).await?;
+    let Ok(auth) = answer.get_document("authInfo") else { return Ok(()) };
+    let array = |field: &str| auth.get_array(field).cloned().unwrap_or_default();
+    // Without a login the server lets everybody in, or has refused us before.
+    if array("authenticatedUsers").is_empty() {
+        return Ok(());
+    }
+    let wanted: &[&str] = if read_only { &["find"] } else { &["find", "insert", "update"] };
+    let privileges = array("authenticatedUserPrivileges");
+    let missing = wanted.iter().find(|action| {
+        !privileges.iter().filter_map(Bson::as_document).any(|one| allows(one, action, place))
+    });
+    match missing {
+        None => Ok(()),
+        Some(action) => Err(denied(format!("the user has no right to {action}"))),
+    }
+}
+
+/// Whether a privilege allows an action on the lease collection.
+fn allows(privilege: &Document, action: &str, place: &Place) -> bool {
+    let Ok(resource) = privilege.get_document("resource") else { return false };
+    let is = |field: &str, wanted: &str| {
+        resource.get_str(field).is_ok_and(|text| text.is_empty() || text == wanted)
+    };
+    let applies = resource.get_bool("anyResource") == Ok(true)
+        || (is("db", place.database.name()) && is("collection", &place.collection));
+    let actions = privilege.get_array("actions");
+    applies && actions.is_ok_and(|actions| actions.iter().any(|one| one.as_str() == Some(action)))
+}
