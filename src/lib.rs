@@ -1,1 +1,30 @@
-//! Facade.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! |---|---|
+//! | opening a store | [`connect`], [`StoreUrl`] |
+//! | taking and keeping leases | [`Coordinator`], [`Acquire`], [`Lease`], [`HeldLeases`] |
+//! | durations, takeover | [`Timing`], [`Policy`] |
+//! | protecting a resource | [`Fence`], [`Gate`], [`DurableGate`] |
+//! | what went wrong, and what to do | [`Error`], [`Advice`] |
+//! | a store of your own | [`Backend`], [`memory`] |
+//!
+//! # Features
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `objstore` (default) | `file:///path`: leases in a folder |
+//! | `cli` (default) | the command `lease`; a library does not need it |
+//!
+//! The library prints nothing and starts no thread before the first lease is asked for.
+
+mod connect;
+mod url;
+
+pub use connect::connect;
+pub use lease_core::*;
+#[cfg(feature = "objstore")]
+pub use lease_objstore as objstore;
+pub use url::StoreUrl;

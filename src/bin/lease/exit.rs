@@ -1,0 +1,134 @@
+//! How the command ends: one code for each thing that a script can do about it.
+
+use std::error::Error as _;
+
+use leasehold::Error;
+use nix::sys::signal::Signal;
+
+use crate::show;
+
+/// The codes, as `--help` shows them.
+pub(crate) const TABLE: &str = "\
+Exit codes of `lease run`:
+  the command's own, or 128+n if signal n killed it; a message tells where that is one of these:
+  64   the command line is wrong (64, 66, 69, 71, 75, 78 also of the other subcommands)
+  66   `lease break`: no such holder; nothing was changed
+  69   the store does not answer
+  71   the system refused something that the command needs
+  75   another holds it (--conflict-exit-code sets another code); the command was not started
+  78   the store's set-up is wrong: a folder, a permission, a setting
+  79   the lease was lost; the command has been ended
+  126  the command cannot be executed
+  127  the command was not found
+  128+n  signal n ended the wait; the command was not started";
+
+/// Why the command ends with a code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Usage,
+    NotThere,
+    Unavailable,
+    System,
+    Busy,
+    Misconfigured,
+    Lost,
+    NotExecutable,
+    NotFound,
+    Signal(Signal),
+    /// Busy, by the code that the caller chose for it.
+    Chosen(u8),
+}
+
+impl Cause {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Usage => 64,
+            Self::NotThere => 66,
+            Self::Unavailable => 69,
+            Self::System => 71,
+            Self::Busy => 75,
+            Self::Misconfigured => 78,
+            Self::Lost => 79,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+            Self::Signal(signal) => of_signal(signal as i32),
+            Self::Chosen(code) => code,
+        }
+    }
+
+    /// The word for it in JSON.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::NotThere => "not-there",
+            Self::Unavailable => "unavailable",
+            Self::System => "system",
+            Self::Busy | Self::Chosen(_) => "busy",
+            Self::Misconfigured => "misconfigured",
+            Self::Lost => "lost",
+            Self::NotExecutable => "not-executable",
+            Self::NotFound => "not-found",
+            Self::Signal(_) => "signal",
+        }
+    }
+}
+
+/// The code by which shells tell of a signal.
+pub(crate) const fn of_signal(signal: i32) -> u8 {
+    128 + (signal & 0x7f) as u8
+}
+
+/// Whether a command that exits with this code could be taken for us.
+pub(crate) fn is_reserved(code: u8) -> bool {
+    matches!(code, 64 | 66 | 69 | 71 | 75 | 78 | 79)
+}
+
+/// What went wrong, for people, and what it means for the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into() }
+    }
+
+    /// The system refused what every program needs.
+    pub(crate) fn system(what: &str, error: impl std::fmt::Display) -> Self {
+        Self::new(Cause::System, format!("{what}: {error}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let cause = match &error {
+            Error::Held { .. } | Error::WouldDeadlock { .. } | Error::NotYet { .. } => Cause::Busy,
+            Error::Unavailable { .. } => Cause::Unavailable,
+            Error::Lost { .. } => Cause::Lost,
+            _ => Cause::Misconfigured,
+        };
+        let message = match &error {
+            Error::Held { name, by } => format!("`{name}` is not free: {}", show::standing(by)),
+            error => with_sources(error),
+        };
+        Self { cause, message }
+    }
+}
+
+/// An error and what is behind it, in one line.
+pub(crate) fn with_sources(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let told = source.to_string();
+        // Drivers like to repeat what they wrap.
+        if !text.contains(&told) {
+            text.push_str(": ");
+            text.push_str(&told);
+        }
+        next = source.source();
+    }
+    text
+}

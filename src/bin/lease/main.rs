@@ -1,0 +1,64 @@
+//! The command `lease`: parses, dispatches, and turns what came of it into an exit code.
+#![expect(clippy::print_stdout, reason = "it is a program")]
+#![expect(clippy::print_stderr, reason = "it is a program")]
+
+mod args;
+mod break_;
+mod command;
+mod exec;
+mod exit;
+mod list;
+mod run;
+mod show;
+mod status;
+mod supervise;
+mod tell;
+mod terminal;
+mod watchdog;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Action, Cli};
+use exit::{Cause, Failure};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no mistakes; clap knows where each belongs.
+            let _ = error.print();
+            return if error.use_stderr() { Cause::Usage.code().into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let ended = match cli.action {
+        Action::Exec(exec) => Err(exec::become_the_command(&exec)),
+        Action::Watchdog(watchdog) => on_a_runtime(watchdog::watch(watchdog.grace)),
+        Action::Run(run) => on_a_runtime(run::run(run)),
+        Action::Status(status) => on_a_runtime(status::status(status)),
+        Action::List(list) => on_a_runtime(list::list(list)),
+        Action::Break(which) => on_a_runtime(break_::break_(which)),
+    };
+    match ended {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                eprintln!("lease: {}", failure.message);
+            }
+            failure.cause.code().into()
+        }
+    }
+}
+
+fn on_a_runtime(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::system("cannot start", error))?;
+    let ended = runtime.block_on(work);
+    // A read of the terminal that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    ended
+}

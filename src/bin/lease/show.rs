@@ -1,0 +1,163 @@
+//! Holders, for people and for machines.
+
+use std::time::Duration;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use leasehold::{Freshness, Record, Snapshot, Standing, State, Token, Unreadable};
+use serde::Serialize;
+
+/// A record, as `--json` shows it. Fields are added in later versions, never renamed.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecordView {
+    id: String,
+    mode: &'static str,
+    state: &'static str,
+    label: String,
+    host: String,
+    pid: Option<u32>,
+    since_ms: u64,
+    ttl_ms: u128,
+    age_ms: Option<u128>,
+    free_in_ms: Option<u128>,
+    expired: bool,
+    unreadable: Option<String>,
+    metadata: std::collections::BTreeMap<String, String>,
+}
+
+/// A name, as `--json` shows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct NameView {
+    name: String,
+    state: &'static str,
+    epoch: u64,
+    token: Option<u64>,
+    holders: Vec<RecordView>,
+}
+
+impl NameView {
+    pub(crate) fn new(name: &str, seen: &Snapshot) -> Self {
+        let granted =
+            seen.exclusive.iter().chain(&seen.writers).find(|r| r.state == State::Granted);
+        Self {
+            name: name.to_owned(),
+            state: state(seen),
+            epoch: seen.epoch.get(),
+            token: granted.map(|record| Token::new(record.mode, seen.epoch).get()),
+            holders: seen.exclusive.iter().chain(&seen.writers).map(RecordView::new).collect(),
+        }
+    }
+}
+
+impl RecordView {
+    pub(crate) fn new(record: &Record) -> Self {
+        Self {
+            id: record.nonce.to_string(),
+            mode: record.mode.as_str(),
+            state: record_state(record),
+            label: record.info.label.clone(),
+            host: record.info.host.clone(),
+            pid: record.info.process.as_ref().map(|process| process.pid),
+            since_ms: record.info.since_ms,
+            ttl_ms: record.ttl.as_millis(),
+            age_ms: record.age.map(|age| age.as_millis()),
+            free_in_ms: free_in(record).map(|left| left.as_millis()),
+            expired: record.freshness == Freshness::Stale,
+            unreadable: record.unreadable.as_ref().map(unreadable),
+            metadata: record.info.metadata.clone(),
+        }
+    }
+}
+
+/// What is with a name, in a word.
+pub(crate) fn state(seen: &Snapshot) -> &'static str {
+    match &seen.exclusive {
+        Some(record) if record.state == State::Draining => "draining",
+        Some(_) => "exclusive",
+        None if seen.writers.is_empty() => "free",
+        None => "writers",
+    }
+}
+
+fn record_state(record: &Record) -> &'static str {
+    match (&record.freshness, record.state) {
+        (Freshness::Stale, _) => "expired",
+        (_, State::Draining) => "draining",
+        (_, State::Granted) => "held",
+    }
+}
+
+fn free_in(record: &Record) -> Option<Duration> {
+    match record.freshness {
+        Freshness::Fresh { left } => Some(left),
+        Freshness::Stale => Some(Duration::ZERO),
+        Freshness::Unknown => None,
+    }
+}
+
+fn unreadable(why: &Unreadable) -> String {
+    match why {
+        Unreadable::NewerVersion(version) => {
+            format!("written by a newer version (format {version})")
+        }
+        Unreadable::Corrupt(problem) => format!("damaged: {problem}"),
+        _ => "unreadable".to_owned(),
+    }
+}
+
+/// The holders of a name as a table.
+pub(crate) fn table(seen: &Snapshot) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["MODE", "STATE", "HOLDER", "HOST", "PID", "RENEWED", "FREE IN", "ID"]);
+    for record in seen.exclusive.iter().chain(&seen.writers) {
+        let view = RecordView::new(record);
+        let holder = view.unreadable.map_or(view.label, |why| format!("({why})"));
+        table.add_row([
+            view.mode.to_owned(),
+            view.state.to_owned(),
+            holder,
+            view.host,
+            view.pid.map_or_else(String::new, |pid| pid.to_string()),
+            record.age.map_or_else(|| "?".to_owned(), |age| format!("{} ago", seconds(age))),
+            free_in(record).map_or_else(|| "?".to_owned(), seconds),
+            view.id,
+        ]);
+    }
+    table
+}
+
+/// Who is in the way, in a line for people.
+pub(crate) fn standing(by: &Standing) -> String {
+    let Some(holder) = &by.holder else {
+        return "its holder has just gone".to_owned();
+    };
+    let who = match &holder.unreadable {
+        Some(why) => format!("somebody whose record is {}", unreadable(why)),
+        None => {
+            let pid = holder.info.process.as_ref();
+            let pid = pid.map_or_else(String::new, |process| format!(", pid {}", process.pid));
+            format!("{} (host {}{pid})", holder.info.label, holder.info.host)
+        }
+    };
+    let verb = match (holder.mode, holder.state, by.writers) {
+        (leasehold::Mode::Exclusive, State::Draining, writers) => {
+            format!("waits to hold it alone, after {writers} writer(s)")
+        }
+        (leasehold::Mode::Exclusive, State::Granted, _) => "holds it alone".to_owned(),
+        (leasehold::Mode::Writer, _, 0 | 1) => "holds it as a writer".to_owned(),
+        (leasehold::Mode::Writer, _, writers) => {
+            format!("and {} more hold it as writers", writers - 1)
+        }
+    };
+    let until = match free_in(holder) {
+        Some(Duration::ZERO) => ", and has let it expire".to_owned(),
+        Some(left) => format!(", for at most {} unless it renews", seconds(left)),
+        None => String::new(),
+    };
+    format!("{who} {verb}{until}")
+}
+
+/// A time in seconds, to a tenth.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1}s", time.as_secs_f64())
+}

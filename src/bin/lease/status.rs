@@ -1,0 +1,42 @@
+//! `lease status`: who holds a name.
+
+use std::sync::Arc;
+
+use leasehold::clock::{SystemClock, within};
+use leasehold::{Backend, Clock, Error, Name, Result, Snapshot};
+
+use crate::args::Status;
+use crate::exit::Failure;
+use crate::show::{NameView, table};
+use crate::tell::print_json;
+
+/// How long a look may take before the store counts as not answering.
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
+    let backend = status.on.store.open_to_look().await?;
+    let seen = look(&*backend, &status.name).await?;
+    if status.json {
+        print_json(&NameView::new(status.name.as_str(), &seen));
+    } else if seen.is_free() {
+        println!("{} is free (last epoch {})", status.name, seen.epoch);
+    } else {
+        println!("{} is held, epoch {}", status.name, seen.epoch);
+        println!("{}", table(&seen));
+    }
+    Ok(0)
+}
+
+pub(crate) async fn look(backend: &dyn Backend, name: &Name) -> Result<Snapshot> {
+    patiently(backend.kind(), backend.inspect(name)).await
+}
+
+/// Waits for the store only so long.
+pub(crate) async fn patiently<T>(
+    kind: &'static str,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let answer = within(&clock, PATIENCE, work).await;
+    answer.unwrap_or_else(|| Err(Error::unclear(kind, "no answer within ten seconds")))
+}

@@ -1,0 +1,195 @@
+//! What `lease run` tells while it goes: lines for people, or JSON for machines.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use leasehold::{Lease, LossReason, Name, Released, Waiting};
+use serde::Serialize;
+
+use crate::exit::{Failure, with_sources};
+use crate::show::{RecordView, seconds, standing};
+
+/// One thing that happened, as a JSON line. Fields are added in later versions, never renamed.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Event<'a> {
+    Waiting {
+        name: &'a str,
+        waited_ms: u128,
+        draining: bool,
+        holder: Option<Box<RecordView>>,
+        writers: usize,
+        problem: Option<String>,
+    },
+    Granted {
+        name: &'a str,
+        mode: &'a str,
+        epoch: u64,
+        token: u64,
+        id: String,
+    },
+    Doubtful {
+        name: &'a str,
+        remaining_ms: u128,
+    },
+    Lost {
+        name: &'a str,
+        reason: String,
+    },
+    Released {
+        name: &'a str,
+        freed: bool,
+    },
+    NotReleased {
+        name: &'a str,
+        problem: &'a str,
+    },
+    Exit {
+        name: &'a str,
+        code: u8,
+        cause: &'a str,
+        message: Option<&'a str>,
+    },
+}
+
+/// Tells what happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Teller {
+    json: bool,
+    name: Name,
+    /// Whom the last line was about, and whether it is still open on the terminal.
+    last: Arc<Mutex<Last>>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    about: String,
+    open: bool,
+}
+
+impl Teller {
+    pub(crate) fn new(json: bool, name: Name) -> Self {
+        Self { json, name, last: Arc::default() }
+    }
+
+    pub(crate) fn waiting(&self, waiting: &Waiting<'_>) {
+        if self.json {
+            let holder = waiting.standing.and_then(|by| by.holder.as_ref());
+            return self.event(&Event::Waiting {
+                name: self.name.as_str(),
+                waited_ms: waiting.waited.as_millis(),
+                draining: waiting.draining,
+                holder: holder.map(RecordView::new).map(Box::new),
+                writers: waiting.standing.map_or(0, |by| by.writers),
+                problem: waiting.problem.map(with_sources),
+            });
+        }
+        let (about, text) = match (waiting.problem, waiting.standing) {
+            (Some(problem), _) => ("store".to_owned(), with_sources(problem)),
+            (None, Some(by)) => {
+                let id = by.holder.as_ref().map(|holder| holder.nonce.to_string());
+                (id.unwrap_or_default(), standing(by))
+            }
+            (None, None) => return,
+        };
+        let line =
+            format!("lease: waiting for `{}` ({}): {text}", self.name, seconds(waiting.waited));
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if stderr().is_terminal() {
+            // One line that is written over.
+            eprint!("\r\x1b[2K{line}");
+            let _ = stderr().flush();
+            last.open = true;
+        } else if last.about != about {
+            eprintln!("{line}");
+        }
+        last.about = about;
+    }
+
+    /// The wait is over: the line that was written over is closed.
+    pub(crate) fn waited(&self) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut last.open) {
+            eprint!("\r\x1b[2K");
+            let _ = stderr().flush();
+        }
+    }
+
+    pub(crate) fn granted(&self, lease: &Lease) {
+        if self.json {
+            self.event(&Event::Granted {
+                name: self.name.as_str(),
+                mode: lease.mode().as_str(),
+                epoch: lease.epoch().get(),
+                token: lease.token().get(),
+                id: lease.nonce().to_string(),
+            });
+        }
+    }
+
+    pub(crate) fn doubtful(&self, lease: &Lease) {
+        let remaining = lease.remaining();
+        if self.json {
+            let (name, remaining_ms) = (self.name.as_str(), remaining.as_millis());
+            return self.event(&Event::Doubtful { name, remaining_ms });
+        }
+        eprintln!(
+            "lease: `{}` cannot be renewed and runs out in {}: ending the command",
+            self.name,
+            seconds(remaining)
+        );
+    }
+
+    pub(crate) fn lost(&self, lease: &Lease, reason: LossReason) {
+        if self.json {
+            let (name, reason) = (self.name.as_str(), reason.to_string());
+            return self.event(&Event::Lost { name, reason });
+        }
+        eprintln!("lease: `{}` was lost ({reason}): ending the command", lease.name());
+    }
+
+    pub(crate) fn released(&self, released: Released) {
+        if self.json {
+            let freed = released == Released::Freed;
+            self.event(&Event::Released { name: self.name.as_str(), freed });
+        }
+    }
+
+    pub(crate) fn not_released(&self, problem: &str) {
+        if self.json {
+            return self.event(&Event::NotReleased { name: self.name.as_str(), problem });
+        }
+        eprintln!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name);
+    }
+
+    /// The command's own code could be taken for one of ours.
+    pub(crate) fn command_exited(&self, code: u8) {
+        if !self.json {
+            eprintln!("lease: the command itself exited with {code}");
+        }
+    }
+
+    pub(crate) fn exited(&self, code: u8, failure: Option<&Failure>) {
+        if self.json {
+            self.event(&Event::Exit {
+                name: self.name.as_str(),
+                code,
+                cause: failure.map_or("command", |failure| failure.cause.word()),
+                message: failure.map(|failure| failure.message.as_str()),
+            });
+        }
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        if let Ok(line) = serde_json::to_string(event) {
+            eprintln!("{line}");
+        }
+    }
+}
+
+/// Prints one JSON value.
+pub(crate) fn print_json(value: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        println!("{text}");
+    }
+}

@@ -1,0 +1,116 @@
+//! From a URL to a store: one match.
+
+use std::sync::Arc;
+
+use lease_core::memory::Memory;
+use lease_core::{Backend, Coordinator, Result};
+
+use crate::StoreUrl;
+use crate::url::Place;
+
+/// Opens the store that `url` names, and gives a coordinator with default durations and policy.
+///
+/// For others, open the store by [`StoreUrl::open`] and build with [`Coordinator::builder`]. The URLs
+/// are listed at [`StoreUrl`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> leasehold::Result<()> {
+/// let leases = leasehold::connect("memory:").await?;
+/// let lease = leases.exclusive("nightly-report").acquire().await?;
+/// lease.release().await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Misconfigured`](crate::Error::Misconfigured) with what to change: the URL, the feature
+/// to switch on, the folder or its permissions. [`Error::Unavailable`](crate::Error::Unavailable) if
+/// the store does not answer.
+///
+/// # Cancel safety
+///
+/// Safe: nothing is held yet.
+pub async fn connect(url: &str) -> Result<Coordinator> {
+    Ok(Coordinator::new(StoreUrl::parse(url)?.open().await?))
+}
+
+impl StoreUrl {
+    /// Opens the store, and tries out what leases need of it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`connect`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: nothing is held yet.
+    pub async fn open(&self) -> Result<Arc<dyn Backend>> {
+        self.open_for(Use::Holding).await
+    }
+
+    /// Opens the store to look only: nothing is written, and read rights are enough.
+    ///
+    /// # Errors
+    ///
+    /// As of [`connect`]; a store that was never used may not be there to look at.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it writes nothing.
+    pub async fn open_to_look(&self) -> Result<Arc<dyn Backend>> {
+        self.open_for(Use::Looking).await
+    }
+
+    async fn open_for(&self, what: Use) -> Result<Arc<dyn Backend>> {
+        match self.place() {
+            Place::Memory => Ok(Arc::new(Memory::new())),
+            #[cfg(feature = "objstore")]
+            Place::Folder(path) => {
+                let options = lease_objstore::Options::local(path);
+                let options = match what {
+                    Use::Holding => options,
+                    Use::Looking => options.read_only(),
+                };
+                Ok(Arc::new(lease_objstore::connect(options).await?))
+            }
+            #[cfg(not(feature = "objstore"))]
+            Place::Folder(_) => {
+                let _ = what;
+                Err(feature_off("file", "objstore"))
+            }
+        }
+    }
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy)]
+enum Use {
+    Holding,
+    Looking,
+}
+
+#[cfg(any(test, not(feature = "objstore")))]
+fn feature_off(scheme: &str, feature: &str) -> lease_core::Error {
+    lease_core::Error::misconfigured(
+        format!("this build has no store for `{scheme}:` URLs: its feature is switched off"),
+        format!("build leasehold with the feature `{feature}`"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_that_is_off_is_named() {
+        let error = feature_off("file", "objstore");
+        assert!(error.to_string().contains("feature `objstore`"), "{error}");
+    }
+
+    #[cfg(not(feature = "objstore"))]
+    #[tokio::test]
+    async fn a_scheme_whose_feature_is_off_says_which() {
+        let error = connect("file:///leases").await.unwrap_err();
+        assert!(error.to_string().contains("feature `objstore`"), "{error}");
+    }
+}

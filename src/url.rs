@@ -1,0 +1,262 @@
+//! What the URL of a store may say. Parsing asks nobody and touches nothing.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use lease_core::{Error, Result};
+
+/// Where leases are kept, as a URL says it.
+///
+/// | URL | store |
+/// |---|---|
+/// | `file:///mnt/shared/leases` | a folder, local or shared; its path is absolute |
+/// | `memory:` | this process, for tests and for trying things out |
+///
+/// Bytes that mean something in a URL are written as `%` and two hex digits, as everywhere:
+/// `file:///mnt/100%25` is the folder `/mnt/100%`.
+///
+/// ```
+/// use leasehold::StoreUrl;
+///
+/// assert!(StoreUrl::parse("file:///mnt/shared/leases").is_ok());
+/// let error = StoreUrl::parse("leases").unwrap_err();
+/// assert!(error.to_string().contains("file:///"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUrl {
+    place: Place,
+}
+
+/// What a URL leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Memory,
+    Folder(PathBuf),
+}
+
+/// Schemes that a later version will have: a typing error and a version that is too old are told
+/// apart.
+const LATER: [&str; 9] =
+    ["s3", "gs", "az", "azure", "abfs", "mongodb", "mongodb+srv", "nats", "tls"];
+
+/// What works, for whoever wrote something else.
+const KNOWN: &str = "use file:///path/of/a/folder, or memory: within one program";
+
+impl StoreUrl {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] with what to write instead: no scheme, an unknown one, one that
+    /// this version has no store for, or a path that is not absolute.
+    pub fn parse(text: &str) -> Result<Self> {
+        let Some((scheme, rest)) = split_scheme(text) else { return Err(no_scheme(text)) };
+        let place = match scheme.to_ascii_lowercase().as_str() {
+            "memory" => memory(rest)?,
+            "file" => Place::Folder(folder(rest)?),
+            later if LATER.contains(&later) => {
+                return Err(Error::misconfigured(
+                    format!("this version of leasehold has no store for `{later}:` URLs"),
+                    format!("{KNOWN}, or a version whose changelog names `{later}:`"),
+                ));
+            }
+            unknown => {
+                return Err(Error::misconfigured(
+                    format!("the store's URL has an unknown scheme, scheme=`{unknown}`"),
+                    KNOWN,
+                ));
+            }
+        };
+        Ok(Self { place })
+    }
+
+    /// Whether the leases are in this process's own memory, where no other process sees them.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self.place, Place::Memory)
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// The part before the colon, if it has the form of a scheme.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    is_scheme.then_some((scheme, rest))
+}
+
+fn no_scheme(text: &str) -> Error {
+    if text.starts_with('/') {
+        return Error::misconfigured(
+            "the store is a path and not a URL",
+            format!("write file://{}", encode(Path::new(text))),
+        );
+    }
+    Error::misconfigured("the store's URL has no scheme", KNOWN)
+}
+
+fn memory(rest: &str) -> Result<Place> {
+    match rest {
+        "" | "//" => Ok(Place::Memory),
+        _ => Err(Error::misconfigured(
+            "a store in memory has no name or path",
+            "write memory: alone; each connection is a store of its own",
+        )),
+    }
+}
+
+fn folder(rest: &str) -> Result<PathBuf> {
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(authority) if authority.starts_with('/') => authority,
+        Some(authority) => match authority.strip_prefix("localhost/") {
+            Some(_) => &authority["localhost".len()..],
+            None => "",
+        },
+    };
+    if !path.starts_with('/') {
+        return Err(Error::misconfigured(
+            "the path of a file URL is not absolute",
+            "write file:// and the whole path: file:///mnt/shared/leases (three slashes)",
+        ));
+    }
+    if let Some(found) = path.chars().find(|c| matches!(c, '?' | '#')) {
+        return Err(Error::misconfigured(
+            format!("a file URL takes no options, found=`{found}`"),
+            "leave them out; where the path itself has a ? or a #, write %3F or %23",
+        ));
+    }
+    let bytes = decode(path)?;
+    if bytes.contains(&0) {
+        return Err(Error::misconfigured("a path contains a NUL", "remove the %00"));
+    }
+    Ok(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// The bytes that `%` and two hex digits stand for.
+fn decode(text: &str) -> Result<Vec<u8>> {
+    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        match (digit(rest.next()), digit(rest.next())) {
+            (Some(high), Some(low)) => bytes.extend(u8::try_from(16 * high + low)),
+            _ => {
+                return Err(Error::misconfigured(
+                    "a % in the store's URL is not followed by two hex digits",
+                    "write %25 for the character % itself",
+                ));
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// A path as it stands in a URL.
+fn encode(path: &Path) -> String {
+    let mut text = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => text.push(char::from(*byte)),
+            b'/' | b'-' | b'_' | b'.' | b'~' | b'+' | b',' | b':' | b'@' | b'=' => {
+                text.push(char::from(*byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+impl FromStr for StoreUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Memory => f.write_str("memory:"),
+            Place::Folder(path) => write!(f, "file://{}", encode(path)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn folder_of(url: &str) -> PathBuf {
+        match StoreUrl::parse(url).unwrap().place {
+            Place::Folder(path) => path,
+            Place::Memory => panic!("{url} is a folder"),
+        }
+    }
+
+    #[rstest]
+    #[case("file:///mnt/leases", "/mnt/leases")]
+    #[case("FILE:///mnt/leases/", "/mnt/leases/")]
+    #[case("file:/mnt/leases", "/mnt/leases")]
+    #[case("file://localhost/mnt/leases", "/mnt/leases")]
+    #[case("file:///mnt/a%20b/%25", "/mnt/a b/%")]
+    #[case("file:///mnt/%C3%A9t%c3%a9", "/mnt/été")]
+    #[case("file:///mnt/été und mehr", "/mnt/été und mehr")]
+    fn a_file_url_is_an_absolute_path(#[case] url: &str, #[case] path: &str) {
+        assert_eq!(folder_of(url), Path::new(path));
+    }
+
+    #[test]
+    fn a_path_need_not_be_text() {
+        let path = PathBuf::from(OsString::from_vec(vec![b'/', 0xff]));
+        assert_eq!(folder_of("file:///%FF"), path);
+    }
+
+    #[rstest]
+    #[case("", "file:///")]
+    #[case("leases", "file:///")]
+    #[case("./leases", "file:///")]
+    #[case("/mnt/my leases", "file:///mnt/my%20leases")]
+    #[case("file:leases", "three slashes")]
+    #[case("file://leases/here", "three slashes")]
+    #[case("file:", "three slashes")]
+    #[case("file://", "three slashes")]
+    #[case("file:///a?durable=no", "%3F")]
+    #[case("file:///a#b", "%23")]
+    #[case("file:///100%", "%25")]
+    #[case("file:///100%zz", "%25")]
+    #[case("file:///a%00b", "%00")]
+    #[case("memory:mine", "memory: alone")]
+    #[case("redis://host", "file:///")]
+    #[case("s3://bucket/leases", "version")]
+    #[case("mongodb://user:secret@host/db", "version")]
+    #[case("nats://host:4222", "version")]
+    fn another_url_is_told_what_to_write(#[case] url: &str, #[case] fix: &str) {
+        let error = StoreUrl::parse(url).unwrap_err();
+        let Error::Misconfigured { fix: told, .. } = &error else { panic!("{error:?}") };
+        assert!(told.contains(fix), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    #[rstest]
+    fn a_url_is_shown_as_it_could_be_written(
+        #[values("memory:", "file:///mnt/leases", "file:///mnt/a%20b/%25", "file:///%FF")]
+        url: &str,
+    ) {
+        assert_eq!(StoreUrl::parse(url).unwrap().to_string(), url);
+    }
+}
