@@ -25,6 +25,7 @@ pub mod push;
 pub mod races;
 pub mod release;
 pub mod renewal;
+pub mod takeover;
 
 use std::time::Duration;
 

@@ -168,9 +168,6 @@ macro_rules! __list {
                 a_withdrawn_drain_lets_writers_flow,
                 a_drain_waits_for_every_writer,
                 a_drain_looks_again_after_it_cleared,
-                a_stale_exclusive_blocks_until_it_is_cleared,
-                a_stale_writer_is_respected_where_the_policy_says_so,
-                a_takeover_is_told_as_one,
             }
             inspection {
                 looking_changes_nothing,
@@ -232,6 +229,12 @@ macro_rules! __list {
                 goes_on_only_from_ones_own_last_write,
                 tells_writers_of_a_drain,
                 changes_nothing_but_the_revision,
+            }
+            takeover {
+                a_stale_exclusive_blocks_until_it_is_cleared,
+                a_takeover_is_told_as_one,
+                a_writer_that_cannot_clear_does_not_insert,
+                a_stale_writer_is_respected_where_the_policy_says_so,
             }
         }
     };

@@ -13,17 +13,19 @@ mod take;
 pub use join::join;
 pub use take::take;
 
+use crate::backend::Evicted;
 use crate::record::{Holding, Record, Revision, Snapshot};
 use crate::{Backend, Claim, Error, Policy, Result};
 
-/// Clears the stale exclusive in `seen` if the policy allows and the store agrees (rule R13).
+/// Clears the stale exclusive in `seen` if the policy allows and the store agrees (rule R13); whether
+/// it did. One that was renewed since lives after all.
 async fn clear<B>(backend: &B, claim: &Claim, seen: &Record, policy: &Policy) -> Result<bool>
 where
     B: Backend + ?Sized,
 {
     let Some(judged) = policy.judge(seen, claim.ttl) else { return Ok(false) };
-    backend.evict(&claim.name, &seen.target(), judged).await?;
-    Ok(true)
+    let evicted = backend.evict(&claim.name, &seen.target(), judged).await?;
+    Ok(evicted == Evicted::Condemned)
 }
 
 /// One's own record as a snapshot shows it, when the answer to its creation was lost.

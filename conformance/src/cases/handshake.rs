@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lease_core::backend::{Joined, Taken};
 use lease_core::layer::{Faulty, Method};
-use lease_core::{Freshness, Name, Policy, State, TimeAuthority};
+use lease_core::{Name, Policy, State, TimeAuthority};
 
 use super::{LONG, again};
 use crate::interrupt::step_by_step;
@@ -202,66 +202,4 @@ pub async fn a_drain_looks_again_after_it_cleared(store: &dyn Fixture, name: Nam
     if bob.capabilities().time == TimeAuthority::Store {
         assert!(grant.took_over, "writers that never ended were cleared away");
     }
-}
-
-/// An expired exclusive blocks as a living one does, until somebody whose policy allows it clears
-/// it away (rule R11).
-pub async fn a_stale_exclusive_blocks_until_it_is_cleared(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let careful = Worker::new(store, "careful").await.with_policy(Policy::refuse());
-    let bob = Worker::new(store, "bob").await;
-
-    let anns = ann.takes(&name).await;
-    ann.waits_until_it_expires(ann.ttl()).await;
-    let by = careful.is_refused_as_writer(&name).await.holder.expect("a refusal names the holder");
-    assert_eq!(by.nonce, anns.holding.nonce);
-    if careful.capabilities().time == TimeAuthority::Store {
-        assert_eq!(by.freshness, Freshness::Stale, "a refusal must tell that it has expired");
-    }
-    careful.is_refused_as_exclusive(&name).await;
-
-    let bobs = bob.joins_in_time(&name, bob.patience(ann.ttl())).await;
-    assert_eq!(bobs.epoch, anns.epoch, "a writer does not raise the epoch");
-    ann.has_lost(&anns.holding).await;
-}
-
-/// Whoever takes over from a holder that did not release knows that it did: that one's last writes
-/// may still be on their way.
-pub async fn a_takeover_is_told_as_one(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
-
-    let anns = ann.takes(&name).await;
-    assert!(!anns.took_over, "nobody was there");
-    ann.waits_until_it_expires(ann.ttl()).await;
-    // A store that clears away in two steps refuses the first time.
-    if let Taken::Granted(bobs) = bob.tries_to_take(&bob.exclusive(&name), None).await {
-        assert!(bobs.took_over, "a successor must know that it took over");
-        bob.releases(&bobs.holding).await;
-        assert!(!ann.takes(&name).await.took_over, "bob has released");
-    }
-}
-
-/// An expired writer blocks an exclusive whose policy respects it, which then does not stay to
-/// block the others.
-pub async fn a_stale_writer_is_respected_where_the_policy_says_so(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let careful = Worker::new(store, "careful").await.with_policy(Policy::refuse());
-
-    let anns = ann.joins(&name).await;
-    ann.waits_until_it_expires(ann.ttl()).await;
-    let claim = careful.exclusive(&name);
-    match careful.tries_to_take(&claim, None).await {
-        Taken::Refused(by) => {
-            assert_eq!(by.holder.expect("a refusal names the holder").nonce, anns.holding.nonce);
-        }
-        // A store that leaves the judging to its observers cannot tell yet.
-        Taken::Draining(draining) if careful.capabilities().time != TimeAuthority::Store => {
-            careful.releases(&draining.holding).await;
-        }
-        other => panic!("an expired writer must be respected: {other:?}"),
-    }
-    let seen = careful.sees(&name).await;
-    assert!(seen.exclusive.is_none(), "a refused exclusive must not stay to block the others");
-    assert!(seen.record(anns.holding.nonce).is_some(), "an expired writer must be left alone");
 }

@@ -67,7 +67,7 @@ fn every_mutant_is_killed() {
         }
     }
     let killed = MUTANTS.len().saturating_sub(survivors.len());
-    println!("{killed}/{} killed", MUTANTS.len());
+    println!("mutants: {killed}/{} killed", MUTANTS.len());
     assert!(survivors.is_empty(), "{}", survivors.join("\n"));
 }
 

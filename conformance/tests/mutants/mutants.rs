@@ -23,7 +23,7 @@ mutants! {
     /// A refused writer does not take its record out.
     ARefusedWriterStays => "handshake::a_refusal_leaves_nothing_behind",
     /// R11: a stale exclusive counts as none.
-    StaleExclusivesDoNotBlock => "handshake::a_stale_exclusive_blocks_until_it_is_cleared",
+    StaleExclusivesDoNotBlock => "takeover::a_stale_exclusive_blocks_until_it_is_cleared",
     /// An exclusive is granted beside writers.
     ExclusivesDoNotDrain => "exclusion::a_writer_keeps_an_exclusive_waiting",
     /// R10: a drain leaves stale writers where they are and goes on.
