@@ -1,0 +1,120 @@
+//! Opening a bucket: what is wrong with it is told here, not in the night.
+
+use async_nats::{ConnectError, ConnectErrorKind};
+use lease_core::clock::wall_clock_for_display;
+use lease_core::{Error, Jitter, Result};
+use serde_json::{Value, json};
+
+use crate::Options;
+use crate::error::{KIND, wrong};
+use crate::link::Link;
+use crate::probe;
+use crate::store::Nats;
+use crate::wire::{Info, Wire};
+
+/// Connects to the servers and opens the bucket, which is created if it is not there.
+///
+/// The server's version and the bucket's settings are judged. What makes leases wrong is refused;
+/// what only makes them weaker is told by `tracing` and by [`Nats::warnings`].
+///
+/// # Errors
+///
+/// [`Error::Misconfigured`], with what to do: a login that is refused, a server before 2.11.2,
+/// JetStream that is off, a bucket that is not there and shall not be created, or one whose
+/// settings lose records. [`Error::Unavailable`] if no server answers.
+///
+/// # Cancel safety
+///
+/// Safe: a bucket that was created holds nothing.
+pub async fn connect(options: Options) -> Result<Nats> {
+    options.check()?;
+    let link = Link::open(&options).await?;
+    let server = link.server();
+    probe::version(&server.version)?;
+    let wire = Wire::new(link, options.bucket.clone());
+    let info = match open(&wire, &options).await {
+        Err(Error::Unavailable { source, .. }) if !server.jetstream && wire.link.is_connected() => {
+            return Err(wrong(
+                "JetStream is off on the server that answers",
+                "start nats-server with -js, or with a jetstream block in its configuration",
+                source,
+            ));
+        }
+        opened => opened?,
+    };
+    let warnings = probe::settings(&info, &options)?;
+    for warning in &warnings {
+        tracing::warn!(bucket = options.bucket, "{warning}");
+    }
+    Ok(Nats::new(wire, &info, warnings, Jitter::system().nonce()))
+}
+
+/// What the server says of the bucket, which is created if that is wanted.
+async fn open(wire: &Wire, options: &Options) -> Result<Info> {
+    match wire.info(None).await {
+        Err(error) if probe::is_missing(&error) => {
+            if options.read_only || !options.create {
+                return Err(Error::misconfigured(
+                    format!("there is no lease bucket, bucket=`{}`", options.bucket),
+                    "check the name, or let whoever holds leases there connect first: that \
+                     creates it",
+                ));
+            }
+            // False if somebody else was first, with the settings that we judge next.
+            wire.create(&settings(wire, options)).await?;
+            wire.info(None).await
+        }
+        opened => opened,
+    }
+}
+
+/// The bucket as it is created.
+fn settings(wire: &Wire, options: &Options) -> Value {
+    /// What the server takes for a time without end in a list of limits.
+    const UNLIMITED: i64 = -1;
+    // A bucket that is made again goes on above the numbers of the one that was lost, so that no
+    // write that was meant for that one finds its condition true in this one. Only the uniqueness
+    // of revisions rests on it; epochs go by the server's clock.
+    let first = wall_clock_for_display().duration_since(std::time::UNIX_EPOCH);
+    let first = first.map_or(1, |time| u64::try_from(time.as_micros()).unwrap_or(1));
+    json!({
+        "name": wire.stream(),
+        "description": "leases of leasehold",
+        "subjects": [wire.subject(">")],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": options.replicas.unwrap_or(1),
+        "discard": "new",
+        "max_msgs_per_subject": 1,
+        "max_age": 0,
+        "max_msgs": UNLIMITED,
+        "max_bytes": UNLIMITED,
+        "max_msg_size": UNLIMITED,
+        "max_consumers": UNLIMITED,
+        "allow_direct": true,
+        "allow_msg_ttl": true,
+        "allow_rollup_hdrs": true,
+        "deny_delete": true,
+        "first_seq": first,
+    })
+}
+
+/// Why there is no connection.
+pub(crate) fn refused(error: ConnectError) -> Error {
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => wrong(
+            "the server refuses the login",
+            "check the user, token or credentials, and whether the server knows them",
+            error,
+        ),
+        ConnectErrorKind::Tls => wrong(
+            "the encryption of the connection fails",
+            "check the certificates, and the name that the server's is made out to",
+            error,
+        ),
+        ConnectErrorKind::ServerParse => {
+            wrong("this is no address of a server", "give nats://host:4222", error)
+        }
+        _ => Error::unreached(KIND, error),
+    }
+}

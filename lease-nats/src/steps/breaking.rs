@@ -1,0 +1,77 @@
+//! An operator's removal of one record.
+
+use bytes::Bytes;
+use lease_core::backend::Broken;
+use lease_core::{BreakNote, Name, Nonce, Result, State};
+
+use crate::error::busy;
+use crate::key::Keys;
+use crate::memo::{Content, Place};
+use crate::record::{Anchor, stand_in};
+use crate::store::{Nats, REMOVED, TRIES};
+use crate::wire::{Leaves, Put, When};
+
+impl Nats {
+    /// Removes the record of this nonce, fresh or not, and keeps the note.
+    pub(crate) async fn broken(
+        &self,
+        name: &Name,
+        nonce: Nonce,
+        note: &BreakNote,
+    ) -> Result<Broken> {
+        let broken = self.break_either(name, nonce).await?;
+        if broken != Broken::NotThere {
+            let body = Bytes::from(serde_json::to_vec(note).unwrap_or_default());
+            let key = Keys::of(name).broken();
+            self.wire.put(&key, body, When::Always, Leaves::Value).await?;
+        }
+        Ok(broken)
+    }
+
+    async fn break_either(&self, name: &Name, nonce: Nonce) -> Result<Broken> {
+        for _ in 0..TRIES {
+            let place = self.read(name).await?;
+            let Some(anchor) = self.broken_anchor(name, &place, nonce)? else {
+                match self.break_writer(name, &place, nonce).await? {
+                    Some(broken) => return Ok(broken),
+                    None => continue,
+                }
+            };
+            let epoch = anchor.shown_epoch();
+            if let Put::Done(_) = self.swap(place.seq, anchor, Leaves::Value).await? {
+                return Ok(Broken::Broken { epoch });
+            }
+        }
+        Err(busy())
+    }
+
+    /// The anchor without the exclusive of this nonce; nothing if it is not there.
+    fn broken_anchor(&self, name: &Name, place: &Place, nonce: Nonce) -> Result<Option<Anchor>> {
+        let (without, held) = match &place.content {
+            Content::Nothing => return Ok(None),
+            Content::Anchor(anchor) => match anchor.held_by(nonce) {
+                None => return Ok(None),
+                Some(x) => (anchor.without(), x.state == State::Granted),
+            },
+            // It may have been granted: to fence too many is the harmless error.
+            Content::Spoilt(_) if stand_in(place.seq) != nonce => return Ok(None),
+            Content::Spoilt(spoilt) => (Anchor::instead_of(spoilt, name), true),
+        };
+        let epoch = if held { self.epoch_after(without.epoch)? } else { without.shown_epoch() };
+        Ok(Some(without.under(epoch)))
+    }
+
+    async fn break_writer(
+        &self,
+        name: &Name,
+        place: &Place,
+        nonce: Nonce,
+    ) -> Result<Option<Broken>> {
+        let key = Keys::of(name).writer(nonce);
+        let Some(kept) = self.wire.last(&key).await?.filter(|kept| !kept.ended) else {
+            return Ok(Some(Broken::NotThere));
+        };
+        let put = self.end(&key, kept.seq, REMOVED).await?;
+        Ok(matches!(put, Put::Done(_)).then(|| Broken::Broken { epoch: place.epoch() }))
+    }
+}

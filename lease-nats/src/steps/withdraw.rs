@@ -1,0 +1,129 @@
+//! Removing one's own record.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lease_core::backend::Withdrawn;
+use lease_core::{Holding, Mode, Nonce, Result};
+
+use super::own::Own;
+use crate::error::busy;
+use crate::key::Keys;
+use crate::memo::{Content, Place};
+use crate::record::{Anchor, sequence};
+use crate::store::{Nats, TRIES};
+use crate::wire::{Leaves, Put, When};
+
+impl Nats {
+    pub(crate) async fn withdrawn(&self, mine: &Holding) -> Result<Withdrawn> {
+        match mine.mode {
+            Mode::Exclusive => self.withdraw_exclusive(mine).await,
+            Mode::Writer => self.withdraw_writer(mine).await,
+        }
+    }
+
+    async fn withdraw_exclusive(&self, mine: &Holding) -> Result<Withdrawn> {
+        let mut place = self.memo.anchor(&mine.name).filter(|place| place.holds(mine.nonce));
+        for _ in 0..TRIES {
+            let there = match place.take() {
+                Some(place) => place,
+                None => self.read(&mine.name).await?,
+            };
+            let (anchor, withdrawn) = match &there.content {
+                Content::Anchor(anchor) if anchor.held_by(mine.nonce).is_some() => {
+                    (anchor.without(), Withdrawn::Removed)
+                }
+                // One's own installation may still be on its way: it must find that the anchor has
+                // moved. Where somebody else holds, it has.
+                Content::Anchor(anchor) if anchor.x.is_none() && !anchor.is_spent(mine.nonce) => {
+                    (anchor.clone().spending(mine.nonce), Withdrawn::NotThere)
+                }
+                Content::Nothing => {
+                    let fresh = self.fresh_anchor(&mine.name).await?;
+                    (fresh.spending(mine.nonce), Withdrawn::NotThere)
+                }
+                _ => return Ok(Withdrawn::NotThere),
+            };
+            let leaves = match withdrawn {
+                Withdrawn::Removed => Leaves::Value,
+                Withdrawn::NotThere => Leaves::Renewal,
+            };
+            if let Put::Done(_) = self.swap(there.seq, anchor, leaves).await? {
+                return Ok(withdrawn);
+            }
+        }
+        Err(busy())
+    }
+
+    async fn withdraw_writer(&self, mine: &Holding) -> Result<Withdrawn> {
+        let key = Keys::of(&mine.name).writer(mine.nonce);
+        let known = self.remembered(mine).map(|own: Own| own.seq);
+        let mut at = known.or_else(|| sequence(&mine.revision));
+        for _ in 0..TRIES {
+            let (seq, withdrawn) = match at.take() {
+                Some(seq) => (seq, Withdrawn::Removed),
+                None => match self.wire.last(&key).await? {
+                    Some(kept) if kept.ended => {
+                        self.void_joins(mine).await?;
+                        return Ok(Withdrawn::NotThere);
+                    }
+                    Some(kept) => (kept.seq, Withdrawn::Removed),
+                    None => (0, Withdrawn::NotThere),
+                },
+            };
+            // What was never acknowledged may still be on its way, and must find its nonce spent.
+            let lasts = match withdrawn {
+                Withdrawn::Removed => brief(mine.ttl),
+                Withdrawn::NotThere => long(mine.ttl),
+            };
+            if let Put::Done(_) = self.end(&key, seq, lasts).await? {
+                self.memo.forget_writer(mine.nonce);
+                if withdrawn == Withdrawn::NotThere {
+                    self.void_joins(mine).await?;
+                }
+                return Ok(withdrawn);
+            }
+        }
+        Err(busy())
+    }
+
+    /// Marks a writer's key as ended for this long, if it still is at this write.
+    pub(crate) async fn end(&self, key: &str, seq: u64, lasts: Duration) -> Result<Put> {
+        self.wire.put(key, Bytes::new(), When::At(seq), Leaves::End(lasts)).await
+    }
+
+    /// Moves the anchor on, so that a join of one's own that is still on its way finds its condition
+    /// false (rule R19). Where an exclusive is there it has moved already.
+    async fn void_joins(&self, mine: &Holding) -> Result<()> {
+        for _ in 0..TRIES {
+            let (place, _) = self.known(&mine.name).await?;
+            let Content::Anchor(anchor @ Anchor { x: None, .. }) = place.content else {
+                return Ok(());
+            };
+            if self.swap(place.seq, anchor, Leaves::Renewal).await? != Put::Busy {
+                return Ok(());
+            }
+        }
+        Err(busy())
+    }
+}
+
+impl Place {
+    /// Whether the exclusive is there that has this nonce.
+    pub(crate) fn holds(&self, nonce: Nonce) -> bool {
+        matches!(&self.content, Content::Anchor(anchor) if anchor.held_by(nonce).is_some())
+    }
+}
+
+/// How long the end of a record is marked whose insertion was acknowledged: nothing of it is on its
+/// way any more. Marks that stay lengthen the next exclusive's list.
+fn brief(ttl: Duration) -> Duration {
+    const BETWEEN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+    ttl.clamp(BETWEEN[0], BETWEEN[1])
+}
+
+/// How long the end of a record is marked whose insertion may still arrive.
+fn long(ttl: Duration) -> Duration {
+    const BETWEEN: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(24 * 3600)];
+    ttl.saturating_mul(4).clamp(BETWEEN[0], BETWEEN[1])
+}

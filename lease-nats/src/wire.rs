@@ -1,0 +1,287 @@
+//! The requests to a bucket, and their answers.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::{HeaderMap, Message};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use lease_core::{Error, Result};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::error::{ApiError, Doing, Failure, code, translate};
+use crate::link::Link;
+
+mod answer;
+mod list;
+
+pub(crate) use answer::{Info, Kept, Settings};
+pub(crate) use list::Listed;
+
+/// Marks a write as a renewal, which is no news to a waiter.
+pub(crate) const RENEWAL: &str = "Lease-Renewal";
+
+const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+const EXPECTED_OF: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+const TTL: &str = "Nats-TTL";
+const OPERATION: &str = "KV-Operation";
+
+/// One bucket, as requests see it.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) link: Link,
+    bucket: String,
+}
+
+/// When a write goes through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When<'a> {
+    /// Always.
+    Always,
+    /// While this is the last write of the key; zero while it has none.
+    At(u64),
+    /// While this is the last write of the other key.
+    If(&'a str, u64),
+}
+
+/// What kind of message a write leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Leaves {
+    /// A value.
+    Value,
+    /// A value that says nothing new to who waits.
+    Renewal,
+    /// A value that is gone after this time.
+    Passing(Duration),
+    /// The mark of a key that has ended, which is gone after this time.
+    End(Duration),
+}
+
+/// What came of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It is the write with this number.
+    Done(u64),
+    /// Its condition does not hold.
+    Moved,
+    /// A write that its condition depends on is not decided yet.
+    Busy,
+}
+
+#[derive(Deserialize)]
+struct Acknowledged {
+    seq: Option<u64>,
+    error: Option<ApiError>,
+}
+
+impl Wire {
+    pub(crate) const fn new(link: Link, bucket: String) -> Self {
+        Self { link, bucket }
+    }
+
+    /// The stream that the bucket is.
+    pub(crate) fn stream(&self) -> String {
+        format!("KV_{}", self.bucket)
+    }
+
+    /// The subject of a key.
+    pub(crate) fn subject(&self, key: &str) -> String {
+        format!("$KV.{}.{key}", self.bucket)
+    }
+
+    /// The key of a subject, if it is the bucket's.
+    pub(crate) fn key<'s>(&self, subject: &'s str) -> Option<&'s str> {
+        subject.strip_prefix("$KV.")?.strip_prefix(&self.bucket)?.strip_prefix('.')
+    }
+
+    /// Writes a key, if the condition holds where the write is decided.
+    pub(crate) async fn put(
+        &self,
+        key: &str,
+        body: Bytes,
+        when: When<'_>,
+        leaves: Leaves,
+    ) -> Result<Put> {
+        let mut headers = HeaderMap::new();
+        match when {
+            When::Always => {}
+            When::At(seq) => headers.insert(EXPECTED, seq.to_string()),
+            When::If(other, seq) => {
+                headers.insert(EXPECTED, seq.to_string());
+                headers.insert(EXPECTED_OF, self.subject(other));
+            }
+        }
+        match leaves {
+            Leaves::Value => {}
+            Leaves::Renewal => headers.insert(RENEWAL, "1"),
+            Leaves::Passing(time) => headers.insert(TTL, seconds(time)),
+            Leaves::End(time) => {
+                headers.insert(OPERATION, "DEL");
+                headers.insert(TTL, seconds(time));
+            }
+        }
+        self.publish(self.subject(key), headers, body).await
+    }
+
+    /// Publishes to any subject that a stream keeps.
+    pub(crate) async fn publish(
+        &self,
+        subject: String,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Put> {
+        let answer = match self.link.ask(subject, Some(headers), body).await {
+            Ok(answer) => answer,
+            Err(failure) => return Err(self.explain(failure, Doing::Writing).await),
+        };
+        let acknowledged: Acknowledged =
+            parse(&answer).map_err(|failure| translate(failure, Doing::Writing))?;
+        match (acknowledged.seq, acknowledged.error) {
+            (_, Some(error)) if error.is_lost_race() => Ok(Put::Moved),
+            (_, Some(error)) if error.is_in_flight() => Ok(Put::Busy),
+            (_, Some(error)) => Err(translate(error.into(), Doing::Writing)),
+            (Some(seq), None) => Ok(Put::Done(seq)),
+            (None, None) => Err(translate(Failure::Nonsense("no sequence".into()), Doing::Writing)),
+        }
+    }
+
+    /// The last message of a key, as the bucket's leader has it.
+    ///
+    /// A leader that was cut off and does not know it yet may answer as of before that.
+    pub(crate) async fn last(&self, key: &str) -> Result<Option<Kept>> {
+        self.last_of(&self.stream(), &self.subject(key)).await
+    }
+
+    /// The same for any subject of any stream.
+    pub(crate) async fn last_of(&self, stream: &str, subject: &str) -> Result<Option<Kept>> {
+        #[derive(Deserialize)]
+        struct Answer {
+            message: Option<Stored>,
+            error: Option<ApiError>,
+        }
+        #[derive(Deserialize)]
+        struct Stored {
+            seq: u64,
+            time: String,
+            #[serde(default)]
+            hdrs: String,
+            #[serde(default)]
+            data: String,
+        }
+
+        let request = json!({ "last_by_subj": subject });
+        let answer: Answer = self.api(&format!("STREAM.MSG.GET.{stream}"), &request).await?;
+        let stored = match (answer.message, answer.error) {
+            (_, Some(error)) if error.err_code == code::NO_MESSAGE => return Ok(None),
+            (_, Some(error)) => return Err(translate(error.into(), Doing::Reading)),
+            (None, None) => return Err(nonsense("no message")),
+            (Some(stored), None) => stored,
+        };
+        let decode = |text| STANDARD.decode(text).map_err(|_| nonsense("not base64"));
+        let (headers, body) = (decode(stored.hdrs)?, decode(stored.data)?);
+        let at = time(&stored.time).ok_or_else(|| nonsense("no time"))?;
+        Ok(Some(Kept::stored(stored.seq, at, &headers, body.into())))
+    }
+
+    /// What the bucket's leader says of the bucket, with the keys that match.
+    pub(crate) async fn info(&self, filter: Option<&str>) -> Result<Info> {
+        let mut whole: Option<Info> = None;
+        loop {
+            let offset = whole.as_ref().map_or(0, |info| info.keys.len());
+            let request = match filter {
+                Some(filter) => {
+                    json!({ "subjects_filter": self.subject(filter), "offset": offset })
+                }
+                None => Value::Null,
+            };
+            let answer: Value =
+                self.api(&format!("STREAM.INFO.{}", self.stream()), &request).await?;
+            let page = Info::read(answer, |subject| self.key(subject).map(str::to_owned))
+                .map_err(|failure| translate(failure, Doing::Reading))?;
+            let more = page.more(offset);
+            match &mut whole {
+                None => whole = Some(page),
+                Some(whole) => whole.keys.extend(page.keys),
+            }
+            if let (false, Some(whole)) = (more, &mut whole) {
+                return Ok(std::mem::take(whole));
+            }
+        }
+    }
+
+    /// Creates the bucket's stream; false if one of that name is there with other settings.
+    pub(crate) async fn create(&self, config: &Value) -> Result<bool> {
+        #[derive(Deserialize)]
+        struct Answer {
+            error: Option<ApiError>,
+        }
+        let answer: Answer = self.api(&format!("STREAM.CREATE.{}", self.stream()), config).await?;
+        match answer.error {
+            None => Ok(true),
+            Some(error) if error.err_code == code::NAME_IN_USE => Ok(false),
+            Some(error) => Err(translate(error.into(), Doing::Reading)),
+        }
+    }
+
+    /// A request to JetStream's interface that changes no lease.
+    pub(crate) async fn api<T: for<'de> Deserialize<'de>>(
+        &self,
+        what: &str,
+        request: &Value,
+    ) -> Result<T> {
+        let body = if request.is_null() { Bytes::new() } else { request.to_string().into() };
+        let answer = self.link.ask(format!("$JS.API.{what}"), None, body).await;
+        let answer = answer.and_then(|answer| parse(&answer));
+        answer.map_err(|failure| translate(failure, Doing::Reading))
+    }
+
+    /// Where nobody answered for the bucket: whether there is one at all.
+    async fn explain(&self, failure: Failure, doing: Doing) -> Error {
+        if matches!(failure, Failure::NoResponders)
+            && let Err(error @ Error::Misconfigured { .. }) = self.info(None).await
+        {
+            return error;
+        }
+        translate(failure, doing)
+    }
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<T, Failure> {
+    serde_json::from_slice(&answer.payload).map_err(|error| Failure::Nonsense(error.to_string()))
+}
+
+fn nonsense(what: &str) -> Error {
+    translate(Failure::Nonsense(what.to_owned()), Doing::Reading)
+}
+
+/// A time as the server writes it, in nanoseconds since 1970.
+fn time(text: &str) -> Option<u64> {
+    let time = humantime::parse_rfc3339(text).ok()?;
+    u64::try_from(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+/// Whole seconds, rounded up: the server would cut off a fraction and end it early.
+fn seconds(time: Duration) -> String {
+    let whole = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    whole.max(1).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_to_the_nanosecond() {
+        assert_eq!(time("1970-01-01T00:00:01.000000002Z"), Some(1_000_000_002));
+        assert_eq!(time("1970-01-01T00:00:01Z"), Some(1_000_000_000));
+        assert_eq!(time("yesterday"), None);
+    }
+
+    #[test]
+    fn a_time_to_live_is_never_cut_short() {
+        assert_eq!(seconds(Duration::from_millis(1500)), "2");
+        assert_eq!(seconds(Duration::ZERO), "1");
+        assert_eq!(seconds(Duration::from_secs(60)), "60");
+    }
+}
