@@ -20,8 +20,9 @@ use crate::options::Place;
 use crate::store::ObjStore;
 use crate::{Options, staging};
 
-/// The file that says that this is a lease folder, and which one.
-pub(crate) const MARKER: &str = "leasehold";
+/// The file that says that this is a lease folder, and which one. No lease has a folder of this
+/// name: in the portable form of one nothing but a hash follows a dot.
+pub(crate) const MARKER: &str = "leasehold.json";
 
 /// What stands in the marker.
 #[derive(Debug, Serialize, Deserialize)]

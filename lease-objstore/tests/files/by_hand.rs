@@ -6,14 +6,14 @@ use lease_conformance::Damage;
 use lease_core::Nonce;
 
 /// The files of one name and what is in them.
-pub type Files = BTreeMap<String, Vec<u8>>;
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 fn is_record(file: &str) -> bool {
     !file.contains('.') && (file.starts_with("x-") || file.starts_with("s-"))
 }
 
 /// How many records were neither ended nor removed.
-pub fn unended(files: &Files) -> usize {
+pub(crate) fn unended(files: &Files) -> usize {
     let ended = |file: &str| {
         ["rel", "brk", "kil"].iter().any(|end| files.contains_key(&format!("{file}.{end}")))
     };
@@ -21,7 +21,7 @@ pub fn unended(files: &Files) -> usize {
 }
 
 /// The records of this nonce as they are once they are spoilt.
-pub fn damaged(files: &Files, nonce: Nonce, damage: Damage) -> Files {
+pub(crate) fn damaged(files: &Files, nonce: Nonce, damage: Damage) -> Files {
     let nonce = nonce.to_string();
     let of_nonce = |body: &[u8]| String::from_utf8_lossy(body).contains(&nonce);
     let records = files.iter().filter(|(file, body)| is_record(file) && of_nonce(body));

@@ -1,6 +1,6 @@
 //! An object store that counts requests, stamps files with a test's clock, and fails on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -19,8 +19,8 @@ use object_store::{
 };
 
 /// What is asked of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Op {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
     Create,
     Put,
     Get,
@@ -30,7 +30,7 @@ pub enum Op {
 }
 
 /// What a hook does about one request.
-pub enum Then {
+pub(crate) enum Then {
     /// Lets it through.
     Go,
     /// Fails it before it is applied.
@@ -39,65 +39,79 @@ pub enum Then {
     Lose(Error),
     /// Lets it through, later.
     Wait(BoxFuture<'static, ()>),
+    /// Tells a write's sender that there was no answer, and applies it when it is told to land.
+    Late,
+    /// Answers a listing with what the last one showed, and what this client wrote since.
+    Stale,
 }
 
 type Hook = Box<dyn Fn(Op, &Path) -> Then + Send + Sync>;
 
+/// What became of a request at the gate.
+enum Gate {
+    Go,
+    Lose(Error),
+    Late,
+    Stale,
+}
+
 /// An object store that a test watches. Clones are one client of it.
 #[derive(Clone)]
-pub struct Watched {
+pub(crate) struct Watched {
     inner: Arc<dyn ObjectStore>,
     clock: Option<Arc<dyn Clock>>,
     stamps: Arc<Mutex<BTreeMap<Path, Duration>>>,
+    late: Arc<Mutex<Vec<(Path, PutPayload, PutOptions)>>>,
     client: Arc<Client>,
 }
 
 #[derive(Default)]
 struct Client {
-    counts: Mutex<BTreeMap<Op, usize>>,
-    log: Mutex<Vec<String>>,
+    log: Mutex<Vec<(Op, String)>>,
     hook: Mutex<Option<Arc<Hook>>>,
+    listed: Mutex<BTreeMap<Path, Vec<ObjectMeta>>>,
+    wrote: Mutex<BTreeSet<Path>>,
 }
 
 impl Watched {
     /// Over a store that stamps files itself.
-    pub fn over(inner: Arc<dyn ObjectStore>) -> Self {
-        Self { inner, clock: None, stamps: Arc::default(), client: Arc::default() }
+    pub(crate) fn over(inner: Arc<dyn ObjectStore>) -> Self {
+        let (stamps, late, client) = Default::default();
+        Self { inner, clock: None, stamps, late, client }
     }
 
     /// In memory, on the clock of a test.
-    pub fn on(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn on(clock: Arc<dyn Clock>) -> Self {
         Self { clock: Some(clock), ..Self::over(Arc::new(InMemory::new())) }
     }
 
     /// The same store, seen through another client with its own hook and counts.
-    pub fn another(&self) -> Self {
+    pub(crate) fn another(&self) -> Self {
         Self { client: Arc::default(), ..self.clone() }
     }
 
     /// From now on every request asks `hook`.
-    pub fn hook(&self, hook: impl Fn(Op, &Path) -> Then + Send + Sync + 'static) {
+    pub(crate) fn hook(&self, hook: impl Fn(Op, &Path) -> Then + Send + Sync + 'static) {
         *self.client.hook.lock().unwrap() = Some(Arc::new(Box::new(hook)));
     }
 
-    pub fn unhook(&self) {
+    pub(crate) fn unhook(&self) {
         *self.client.hook.lock().unwrap() = None;
     }
 
-    /// The requests since the last call, by kind.
-    pub fn taken(&self) -> BTreeMap<Op, usize> {
-        self.client.log.lock().unwrap().clear();
-        std::mem::take(&mut *self.client.counts.lock().unwrap())
-    }
-
     /// The requests since the last call, in order.
-    pub fn log(&self) -> Vec<String> {
-        self.client.counts.lock().unwrap().clear();
+    pub(crate) fn log(&self) -> Vec<(Op, String)> {
         std::mem::take(&mut *self.client.log.lock().unwrap())
     }
 
+    /// The same by kind alone.
+    pub(crate) fn kinds(&self) -> String {
+        let kinds: Vec<_> = self.log().iter().map(|(op, _)| format!("{op:?}")).collect();
+        kinds.join(" ")
+    }
+
     /// All files, by path, without being counted.
-    pub async fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) async fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let metas: Vec<_> = self.inner.list(None).try_collect().await.unwrap();
         let mut files = BTreeMap::new();
         for meta in metas {
@@ -109,33 +123,47 @@ impl Watched {
     }
 
     /// Writes a file by hand, without being counted.
-    pub async fn plant(&self, path: &str, body: impl Into<PutPayload>) {
+    pub(crate) async fn plant(&self, path: &str, body: impl Into<PutPayload>) {
         let path = Path::from(path);
         self.inner.put(&path, body.into()).await.unwrap();
         self.stamp(&path);
     }
 
     /// Deletes files by hand, without being counted.
-    pub async fn uproot(&self, which: impl Fn(&str) -> bool) {
+    pub(crate) async fn uproot(&self, which: impl Fn(&str) -> bool + Send) {
         for file in self.files().await.into_keys().filter(|file| which(file)) {
             self.inner.delete(&Path::from(file)).await.unwrap();
         }
     }
 
-    async fn gate(&self, op: Op, path: &Path) -> Result<Option<Error>> {
-        *self.client.counts.lock().unwrap().entry(op).or_default() += 1;
-        let file = path.filename().unwrap_or_default();
-        self.client.log.lock().unwrap().push(format!("{op:?} {file}"));
+    /// How many late writes are under way.
+    pub(crate) fn late(&self) -> usize {
+        self.late.lock().unwrap().len()
+    }
+
+    /// Lets one late write land at last.
+    pub(crate) async fn land(&self, which: usize) {
+        let (path, payload, options) = self.late.lock().unwrap().swap_remove(which);
+        if self.inner.put_opts(&path, payload, options).await.is_ok() {
+            self.stamp(&path);
+        }
+    }
+
+    async fn gate(&self, op: Op, path: &Path) -> Result<Gate> {
+        let file = path.filename().unwrap_or_default().to_owned();
+        self.client.log.lock().unwrap().push((op, file));
         let hook = self.client.hook.lock().unwrap().clone();
-        match hook.map_or(Then::Go, |hook| hook(op, path)) {
-            Then::Go => Ok(None),
-            Then::Fail(error) => Err(error),
-            Then::Lose(error) => Ok(Some(error)),
+        Ok(match hook.map_or(Then::Go, |hook| hook(op, path)) {
+            Then::Go => Gate::Go,
+            Then::Fail(error) => return Err(error),
+            Then::Lose(error) => Gate::Lose(error),
+            Then::Late => Gate::Late,
+            Then::Stale => Gate::Stale,
             Then::Wait(until) => {
                 until.await;
-                Ok(None)
+                Gate::Go
             }
-        }
+        })
     }
 
     fn stamp(&self, path: &Path) {
@@ -155,11 +183,16 @@ impl Watched {
     }
 }
 
-fn answer<T>(lost: Option<Error>, answer: Result<T>) -> Result<T> {
-    match lost {
-        Some(error) => Err(error),
-        None => answer,
+fn answer<T>(gate: Gate, answer: Result<T>) -> Result<T> {
+    match gate {
+        Gate::Lose(error) => Err(error),
+        _ => answer,
     }
+}
+
+/// An error that tells nothing.
+pub(crate) fn no_answer() -> Error {
+    Error::Generic { store: "Watched", source: "there was no answer".into() }
 }
 
 impl fmt::Debug for Watched {
@@ -183,12 +216,17 @@ impl ObjectStore for Watched {
         options: PutOptions,
     ) -> Result<PutResult> {
         let op = if options.mode == PutMode::Create { Op::Create } else { Op::Put };
-        let lost = self.gate(op, location).await?;
+        let gate = self.gate(op, location).await?;
+        if matches!(gate, Gate::Late) {
+            self.late.lock().unwrap().push((location.clone(), payload, options));
+            return Err(no_answer());
+        }
         let put = self.inner.put_opts(location, payload, options).await;
         if put.is_ok() {
             self.stamp(location);
+            self.client.wrote.lock().unwrap().insert(location.clone());
         }
-        answer(lost, put)
+        answer(gate, put)
     }
 
     async fn put_multipart_opts(
@@ -201,10 +239,10 @@ impl ObjectStore for Watched {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let op = if options.head { Op::Head } else { Op::Get };
-        let lost = self.gate(op, location).await?;
+        let gate = self.gate(op, location).await?;
         let mut got = self.inner.get_opts(location, options).await?;
         got.meta = self.stamped(got.meta);
-        answer(lost, Ok(got))
+        answer(gate, Ok(got))
     }
 
     fn delete_stream(
@@ -216,8 +254,8 @@ impl ObjectStore for Watched {
             .and_then(move |location| {
                 let store = store.clone();
                 async move {
-                    let lost = store.gate(Op::Delete, &location).await?;
-                    answer(lost, store.inner.delete(&location).await)?;
+                    let gate = store.gate(Op::Delete, &location).await?;
+                    answer(gate, store.inner.delete(&location).await)?;
                     Ok(location)
                 }
             })
@@ -234,10 +272,24 @@ impl ObjectStore for Watched {
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let path = prefix.cloned().unwrap_or_default();
-        let lost = self.gate(Op::List, &path).await?;
+        let gate = self.gate(Op::List, &path).await?;
         let mut listed = self.inner.list_with_delimiter(prefix).await?;
         listed.objects = listed.objects.into_iter().map(|meta| self.stamped(meta)).collect();
-        answer(lost, Ok(listed))
+        let mut last = self.client.listed.lock().unwrap();
+        match (gate, last.get(&path)) {
+            (Gate::Stale, Some(last)) => {
+                let own = std::mem::take(&mut *self.client.wrote.lock().unwrap());
+                listed.objects.retain(|meta| own.contains(&meta.location));
+                let older = |meta: &&ObjectMeta| !own.contains(&meta.location);
+                listed.objects.extend(last.iter().filter(older).cloned());
+            }
+            (Gate::Lose(error), _) => return Err(error),
+            _ => {
+                self.client.wrote.lock().unwrap().clear();
+                last.insert(path, listed.objects.clone());
+            }
+        }
+        Ok(listed)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {

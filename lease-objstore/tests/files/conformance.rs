@@ -1,8 +1,6 @@
 //! The suite, on files on a real disk and real time, and on an object store in memory whose clock
 //! the test moves.
 
-mod support;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +13,8 @@ use lease_objstore::{Options, connect};
 use object_store::Error;
 use object_store::local::LocalFileSystem;
 
-use support::files::{Files, damaged, unended};
-use support::store::{Then, Watched};
+use crate::by_hand::{Files, damaged, unended};
+use crate::store::{Then, Watched};
 
 /// A folder on this machine's disk.
 struct Disk {

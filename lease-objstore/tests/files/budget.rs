@@ -1,0 +1,146 @@
+//! What each step costs, request by request. Everything else is tuned by this table.
+
+use lease_core::{Backend, Claim};
+
+use crate::people::{World, acquire, exclusive, file, writer};
+use crate::store::Watched;
+
+/// Takes, renews, confirms and releases, and tells the requests of each.
+async fn cycle(store: &dyn Backend, view: &Watched, claim: &Claim) -> [String; 4] {
+    view.log();
+    let mut mine = acquire(store, claim).await.holding;
+    let acquired = view.kinds();
+    mine = mine.next_beat();
+    store.renew(std::slice::from_ref(&mine)).await.remove(0).unwrap();
+    let renewed = view.kinds();
+    store.confirm(&mine).await.unwrap();
+    let confirmed = view.kinds();
+    store.withdraw(&mine).await.unwrap();
+    [acquired, renewed, confirmed, view.kinds()]
+}
+
+#[tokio::test]
+async fn opening_costs_a_probe_and_a_marker() {
+    let world = World::new();
+    let (_, view) = world.connect().await;
+    assert_eq!(view.kinds(), "Put Head Delete Create Create Get");
+    let (_, view) = world.connect().await;
+    assert_eq!(view.kinds(), "Put Head Delete Create Get");
+}
+
+#[tokio::test]
+async fn an_exclusive() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    let first = cycle(&store, &view, &exclusive()).await;
+    assert_eq!(
+        first,
+        // The name is new: is this the right folder, and where do its epochs start?
+        ["List Get Create Head List Create List Create List", "Put List", "List", "List Put"]
+    );
+    let next = cycle(&store, &view, &exclusive()).await;
+    assert_eq!(next, ["List Create List Create List", "Put List", "List", "List Put"]);
+}
+
+#[tokio::test]
+async fn a_writer() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    let first = cycle(&store, &view, &writer()).await;
+    assert_eq!(first, ["List Get Create Head Create List", "Put List", "List", "List Delete"]);
+    let next = cycle(&store, &view, &writer()).await;
+    assert_eq!(next, ["List Create List", "Put List", "List", "List Delete"]);
+}
+
+#[tokio::test]
+async fn waiting_costs_a_listing_and_a_body_for_each_heartbeat_that_grew_old() {
+    let world = World::new();
+    let (anns, _) = world.connect().await;
+    let (bobs, view) = world.connect().await;
+    let mut mine = acquire(&anns, &exclusive()).await.holding;
+    view.log();
+    bobs.observe(&mine.name).await.unwrap();
+    assert_eq!(view.kinds(), "List Get");
+
+    for _ in 0..3 {
+        mine = mine.next_beat();
+        anns.renew(std::slice::from_ref(&mine)).await.remove(0).unwrap();
+        bobs.observe(&mine.name).await.unwrap();
+        assert_eq!(view.kinds(), "List");
+    }
+    world.pass(mine.ttl * 6 / 10);
+    bobs.observe(&mine.name).await.unwrap();
+    // It may have another ttl by now, and the store's time was not looked at for a while.
+    assert_eq!(view.kinds(), "List Get Put Head Delete");
+    bobs.observe(&mine.name).await.unwrap();
+    assert_eq!(view.kinds(), "List");
+}
+
+#[tokio::test]
+async fn a_takeover() {
+    let world = World::new();
+    let (anns, _) = world.connect().await;
+    let (bobs, view) = world.connect().await;
+    acquire(&anns, &exclusive()).await;
+    world.pass(crate::people::TTL * 2);
+    view.log();
+    acquire(&bobs, &exclusive()).await;
+    assert_eq!(
+        view.kinds(),
+        "List Get Put Head Delete \
+         List Get Create Head Put Head Head Put List Create \
+         List Create List"
+    );
+}
+
+#[tokio::test]
+async fn sixty_four_renewals_of_one_name_share_a_listing() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    let mut mine = Vec::new();
+    for _ in 0..64 {
+        mine.push(acquire(&store, &writer()).await.holding.next_beat());
+    }
+    view.log();
+    assert!(store.renew(&mine).await.into_iter().all(|answer| answer.is_ok()));
+    assert_eq!(view.kinds(), format!("{}List", "Put ".repeat(64)));
+}
+
+/// However often a name was held, what is left of it stays a handful of files.
+#[tokio::test]
+async fn what_has_ended_is_cleared_away() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    for _ in 0..50 {
+        let grant = acquire(&store, &exclusive()).await;
+        store.withdraw(&grant.holding).await.unwrap();
+    }
+    let files = view.files().await;
+    assert!(files.len() < 25, "{:?}", files.keys());
+    assert!(files.contains_key(&file("genesis")));
+
+    // The highest epoch outlives all clean-ups.
+    let highest = files.keys().filter(|file| file.ends_with(".granted")).max().cloned();
+    world.pass(crate::people::TTL * 1000);
+    let grant = acquire(&store, &exclusive()).await;
+    store.withdraw(&grant.holding).await.unwrap();
+    assert!(view.files().await.contains_key(&highest.unwrap()));
+}
+
+/// An exclusive that withdraws before it is granted leaves three files; they go after four ttls.
+#[tokio::test]
+async fn what_was_withdrawn_is_cleared_away_later() {
+    let world = World::new();
+    let (anns, _) = world.connect().await;
+    let (bobs, view) = world.connect().await;
+    let held = acquire(&anns, &writer()).await.holding;
+    let mut most = 0;
+    for beat in 0..100 {
+        assert!(crate::people::try_acquire(&bobs, &exclusive()).await.is_none());
+        let held = lease_core::Holding { beat: beat + 1, acknowledged: beat, ..held.clone() };
+        anns.renew(&[held]).await.remove(0).unwrap();
+        world.pass(crate::people::SECOND * 5);
+        most = most.max(view.files().await.len());
+    }
+    assert!(most < 70, "at most {most} files");
+}

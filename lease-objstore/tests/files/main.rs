@@ -1,0 +1,22 @@
+//! Leases as lock files: the suite on them, and what only they can do wrong.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod by_hand;
+
+mod people;
+mod store;
+mod turns;
+
+mod budget;
+mod conformance;
+mod crowd;
+mod erasure;
+mod full_disk;
+mod half_written;
+mod orders;
+mod permissions;
+mod races;
+mod staging;
+mod stale;
+mod strays;
+mod torture;
