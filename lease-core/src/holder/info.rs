@@ -66,6 +66,14 @@ impl HolderInfoBuilder {
         self
     }
 
+    /// Leaves the process out: for a holder whose work may outlive its process, such as one that has
+    /// started another. Nobody then takes over early because the process is proven dead.
+    #[must_use]
+    pub fn without_process(mut self) -> Self {
+        self.0.process = None;
+        self
+    }
+
     /// Adds one piece of metadata; the last value of a key counts.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::Run;
 use crate::command::Running;
 use crate::exit::{Cause, Failure, is_reserved};
+use crate::show;
 use crate::supervise::{Ended, until_it_ends};
 use crate::tell::Teller;
 
@@ -77,7 +78,11 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
 async fn open(run: &Run) -> Result<Coordinator, Failure> {
     let backend = run.on.store.open().await?;
     run.ttl.fits(&backend.capabilities())?;
-    let mut info = HolderInfo::of_this_process();
+    // The command may outlive this process by the time that the watchdog gives it, so the lease
+    // must not be taken over at once when this process is found dead.
+    let mut info = HolderInfo::of_this_process()
+        .without_process()
+        .metadata(show::PID, std::process::id().to_string());
     if let Some(label) = &run.label {
         info = info.label(label);
     }

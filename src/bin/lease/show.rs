@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use leasehold::{Freshness, Record, Snapshot, Standing, State, Token, Unreadable};
+use leasehold::{Freshness, HolderInfo, Record, Snapshot, Standing, State, Token, Unreadable};
 use serde::Serialize;
 
 /// A record, as `--json` shows it. Fields are added in later versions, never renamed.
@@ -56,7 +56,7 @@ impl RecordView {
             state: record_state(record),
             label: record.info.label.clone(),
             host: record.info.host.clone(),
-            pid: record.info.process.as_ref().map(|process| process.pid),
+            pid: pid(&record.info),
             since_ms: record.info.since_ms,
             ttl_ms: record.ttl.as_millis(),
             age_ms: record.age.map(|age| age.as_millis()),
@@ -84,6 +84,14 @@ fn record_state(record: &Record) -> &'static str {
         (_, State::Draining) => "draining",
         (_, State::Granted) => "held",
     }
+}
+
+/// The key of a pid that is told for people only.
+pub(crate) const PID: &str = "pid";
+
+fn pid(info: &HolderInfo) -> Option<u32> {
+    let process = info.process.as_ref().map(|process| process.pid);
+    process.or_else(|| info.metadata.get(PID)?.parse().ok())
 }
 
 fn free_in(record: &Record) -> Option<Duration> {
@@ -134,8 +142,7 @@ pub(crate) fn standing(by: &Standing) -> String {
     let who = match &holder.unreadable {
         Some(why) => format!("somebody whose record is {}", unreadable(why)),
         None => {
-            let pid = holder.info.process.as_ref();
-            let pid = pid.map_or_else(String::new, |process| format!(", pid {}", process.pid));
+            let pid = pid(&holder.info).map_or_else(String::new, |pid| format!(", pid {pid}"));
             format!("{} (host {}{pid})", holder.info.label, holder.info.host)
         }
     };

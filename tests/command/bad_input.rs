@@ -1,0 +1,58 @@
+//! What cannot work is told, with what to change, and nobody's lease is touched.
+
+use rstest::rstest;
+
+use crate::scene::{Scene, text};
+
+#[rstest]
+#[case::unknown_scheme(&["--on", "ftp://host/x"], "job", "unknown scheme")]
+#[case::no_scheme(&["--on", "/tmp/leases"], "job", "file:///")]
+#[case::not_in_this_version(&["--on", "s3://bucket/leases"], "job", "s3")]
+#[case::relative(&["--on", "file:leases"], "job", "file:///")]
+#[case::ttl_of_zero(&["--ttl", "0s"], "job", "ttl")]
+#[case::a_thousand_years(&["--ttl", "1000y"], "job", "366 days")]
+#[case::no_unit(&["--ttl", "15"], "job", "unit")]
+#[case::empty_name(&[], "", "empty")]
+#[case::control_character(&[], "a\nb", "control character")]
+#[case::ten_kilobytes(&[], &"k".repeat(10_000), "too long")]
+fn it_is_a_usage_error(#[case] options: &[&str], #[case] name: &str, #[case] told: &str) {
+    let scene = Scene::new();
+    let args = [&["run"], options, &[name, "--", "touch", "never"]].concat();
+    let ended = scene.output(&args);
+    assert_eq!(ended.status.code(), Some(64), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains(told), "{}", text(&ended.stderr));
+    assert!(!scene.path("leases").exists());
+}
+
+#[test]
+fn a_ttl_that_the_store_cannot_keep_is_refused() {
+    let scene = Scene::new();
+    let ended = scene.output(&["run", "--ttl", "1ms", "job", "--", "true"]);
+    assert_eq!(ended.status.code(), Some(78), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("at least"), "{}", text(&ended.stderr));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told() {
+    let scene = Scene::new();
+    let url = format!("{}/not/here", scene.url());
+    for args in [vec!["status", "job"], vec!["run", "job", "--", "true"], vec!["list"]] {
+        let ended = scene.lease(&args).env("LEASE_URL", &url).output().unwrap();
+        assert_eq!(ended.status.code(), Some(78), "{args:?}: {}", text(&ended.stderr));
+    }
+}
+
+/// Names that file systems do not like, in every alphabet, are held like any other.
+#[rstest]
+fn any_other_name_works(
+    #[values("a/b", "..", "../x", "a b", "*", "$HOME", "имя", "🦀", "CON", ".hidden")] name: &str,
+) {
+    let scene = Scene::new();
+    let args = ["run", "--no-wait", name, "--", "echo", "done"];
+    let ended = scene.output(&args);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    let listed = text(&scene.output(&["list"]).stdout);
+    assert!(listed.contains(name), "{listed}");
+    let outside = std::fs::read_dir(scene.path("")).unwrap().count();
+    assert_eq!(outside, 1, "something was made outside of the folder");
+}

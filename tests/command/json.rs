@@ -1,0 +1,68 @@
+//! What machines read.
+
+use serde_json::Value;
+
+use crate::scene::{Scene, text};
+
+/// Each thing that happens is a line; the last one tells the exit.
+#[test]
+fn a_run_tells_its_events() {
+    let scene = Scene::new();
+    let ended = scene.output(&["run", "--json", "job", "--", "sh", "-c", "exit 3"]);
+    let events: Vec<Value> =
+        text(&ended.stderr).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["granted", "released", "exit"]);
+    assert_eq!(events[0]["epoch"], scene.epoch("job"));
+    assert_eq!((&events[2]["code"], &events[2]["cause"]), (&3.into(), &"command".into()));
+}
+
+#[test]
+fn a_wait_tells_who_holds() {
+    let scene = Scene::new();
+    let _holder = scene.shell("holder", &["run", "--label", "alpha", "job", "--", "sleep", "60"]);
+    scene.wait_for_state("job", "exclusive");
+    let ended = scene.output(&["run", "--json", "--wait", "200ms", "job", "--", "true"]);
+    let told = text(&ended.stderr);
+    let first: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["event"], &first["holder"]["label"]), (&"waiting".into(), &"alpha".into()));
+    assert!(first["holder"]["free_in_ms"].as_u64().unwrap() <= 15_000);
+    let last: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["cause"], &last["code"]), (&"busy".into(), &75.into()));
+}
+
+/// Status and list show what is known of a holder, and write nothing. (Case 37.)
+#[test]
+fn looking_shows_all_and_writes_nothing() {
+    let scene = Scene::new();
+    let args = ["run", "--label", "alpha", "--meta", "why=test", "job", "--", "sleep", "60"];
+    let holder = scene.shell("holder", &args);
+    scene.wait_for_state("job", "exclusive");
+    let files = || {
+        let mut all = Vec::new();
+        for folder in std::fs::read_dir(scene.path("leases")).unwrap() {
+            let folder = folder.unwrap().path();
+            all.push(folder.clone());
+            if folder.is_dir() {
+                all.extend(std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()));
+            }
+        }
+        all.sort();
+        all
+    };
+    let before = files();
+
+    let status = scene.status("job");
+    let holder_view = &status["holders"][0];
+    assert_eq!(holder_view["label"], "alpha");
+    assert_eq!(holder_view["mode"], "exclusive");
+    assert_eq!(holder_view["pid"], holder.pid().as_raw());
+    assert_eq!(holder_view["metadata"]["why"], "test");
+    assert_eq!(status["token"].as_u64(), status["epoch"].as_u64().map(|epoch| 2 * epoch));
+
+    let list: Value = serde_json::from_slice(&scene.output(&["list", "--json"]).stdout).unwrap();
+    assert_eq!(list[0]["name"], "job");
+    assert_eq!(files(), before);
+    let free = scene.status("nobody ever asked for it");
+    assert_eq!((&free["state"], &free["epoch"]), (&"free".into(), &0.into()));
+}

@@ -1,0 +1,55 @@
+//! The lease is lost while the command runs. (Case 51.)
+
+use crate::scene::{SECOND, Scene, stands_still, ticking, until};
+
+/// Without a fault it is renewed for as long as the command runs.
+#[test]
+fn it_is_renewed_while_the_command_runs() {
+    let scene = Scene::new();
+    let mut job = scene.shell("job", &["run", "--ttl", "1s", "job", "--", "sleep", "4"]);
+    scene.wait_for_state("job", "exclusive");
+    let refused = scene.output(&["run", "--ttl", "1s", "--wait", "2s", "job", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(75));
+    assert_eq!(job.exit_within(SECOND * 5), Some(0), "{}", job.told());
+}
+
+/// The store goes away. The command and all it has started are ended before the ttl is over, though
+/// they do not listen, and whoever finds the store free then begins later.
+#[test]
+fn the_whole_group_ends_before_the_store_could_grant_another() {
+    let scene = Scene::new();
+    let log = scene.path("log");
+    let script = format!("trap '' TERM; (trap '' TERM; {}) ; true", ticking(&log));
+    let args = ["run", "--ttl", "3s", "--kill-grace", "500ms", "job", "--", "sh", "-c", &script];
+    let mut job = scene.shell("job", &args);
+    scene.lines("log", 5);
+
+    // The folder is moved away: nothing can be renewed any more.
+    let (leases, elsewhere) = (scene.path("leases"), scene.path("elsewhere"));
+    std::fs::rename(&leases, &elsewhere).unwrap();
+    assert_eq!(job.exit_within(SECOND * 5), Some(79), "{}", job.told());
+    assert!(job.told().contains("ending the command"), "{}", job.told());
+    assert!(stands_still(&log));
+
+    std::fs::rename(&elsewhere, &leases).unwrap();
+    let args = ["run", "--wait", "5s", "job", "--", "date", "+%s%N"];
+    let next = scene.output(&args);
+    let began = crate::scene::text(&next.stdout).trim().to_owned();
+    assert!(scene.lines("log", 1).last().unwrap() < &began);
+}
+
+/// An operator takes it away: the command is ended at the next renewal.
+#[test]
+fn a_broken_lease_ends_the_command() {
+    let scene = Scene::new();
+    let log = scene.path("log");
+    let mut job =
+        scene.shell("job", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &ticking(&log)]);
+    scene.lines("log", 2);
+
+    let broken = scene.output(&["break", "job", "--force", "--why", "a test"]);
+    assert!(broken.status.success(), "{}", crate::scene::text(&broken.stderr));
+
+    assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
+    assert!(until(SECOND, || stands_still(&log)));
+}

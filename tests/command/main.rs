@@ -1,0 +1,15 @@
+//! The command as its users run it: real processes, a real folder, real signals.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "other processes keep real time")]
+
+mod scene;
+
+mod bad_input;
+mod breaking;
+mod exit_codes;
+mod json;
+mod killed;
+mod losing;
+mod signals;
+mod two_shells;
+mod writers;

@@ -1,0 +1,161 @@
+//! A folder of leases, and people at shells.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// A folder of leases of its own.
+pub(crate) struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("file://{}", self.path("leases").display())
+    }
+
+    /// `lease ARGS`, with this scene's store as the default.
+    pub(crate) fn lease(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lease"));
+        command.args(args).env("LEASE_URL", self.url()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn output(&self, args: &[&str]) -> Output {
+        self.lease(args).output().unwrap()
+    }
+
+    /// Starts it in the background, its standard error in the file `NAME.err`.
+    pub(crate) fn shell(&self, name: &str, args: &[&str]) -> Shell {
+        let told = self.path(&format!("{name}.err"));
+        let child = self
+            .lease(args)
+            .stdout(std::fs::File::create(self.path(&format!("{name}.out"))).unwrap())
+            .stderr(std::fs::File::create(&told).unwrap())
+            .spawn()
+            .unwrap();
+        Shell { child, told }
+    }
+
+    pub(crate) fn status(&self, name: &str) -> Value {
+        let output = self.output(&["status", "--json", name]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub(crate) fn state(&self, name: &str) -> String {
+        self.status(name)["state"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn epoch(&self, name: &str) -> u64 {
+        self.status(name)["epoch"].as_u64().unwrap()
+    }
+
+    /// Waits until a file has this many lines at the least, and gives them.
+    pub(crate) fn lines(&self, file: &str, at_least: usize) -> Vec<String> {
+        let read = || read(&self.path(file)).lines().map(str::to_owned).collect::<Vec<_>>();
+        until(SECOND * 10, || read().len() >= at_least);
+        read()
+    }
+
+    pub(crate) fn wait_for_state(&self, name: &str, state: &str) {
+        assert!(
+            until(SECOND * 10, || self.path("leases").exists() && self.state(name) == state),
+            "{name} never came to be {state}: {}",
+            self.status(name)
+        );
+    }
+}
+
+/// A `lease` in the background. It is killed when the test is over.
+pub(crate) struct Shell {
+    child: Child,
+    told: PathBuf,
+}
+
+impl Shell {
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// What it said on standard error so far.
+    pub(crate) fn told(&self) -> String {
+        read(&self.told)
+    }
+
+    pub(crate) fn wait_until_told(&self, what: &str) {
+        assert!(until(SECOND * 10, || self.told().contains(what)), "not told: {}", self.told());
+    }
+
+    /// Its exit code, within this time.
+    pub(crate) fn exit_within(&mut self, time: Duration) -> Option<i32> {
+        let mut status = None;
+        until(time, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.is_some(), "it still runs after {time:?}: {}", self.told());
+        status.unwrap().code()
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = kill(self.pid(), Signal::SIGCONT);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Polls for a condition until it holds or the time is up.
+pub(crate) fn until(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() > time {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether nothing is added to a file any more.
+pub(crate) fn stands_still(file: &Path) -> bool {
+    let before = read(file);
+    std::thread::sleep(Duration::from_millis(400));
+    read(file) == before
+}
+
+pub(crate) fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A script that writes the time in nanoseconds to `log`, ten times a second, for ever.
+pub(crate) fn ticking(log: &Path) -> String {
+    format!("while :; do date +%s%N >>{}; sleep .1; done", log.display())
+}

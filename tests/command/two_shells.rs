@@ -1,0 +1,77 @@
+//! Two shells run the same job.
+
+use std::time::Instant;
+
+use nix::sys::signal::Signal;
+
+use crate::scene::{SECOND, Scene, stands_still, ticking, until};
+
+/// One works, the other waits and tells for whom; then it is its turn.
+#[test]
+fn one_waits_and_tells_for_whom() {
+    let scene = Scene::new();
+    let gate = scene.path("gate");
+    let script = format!("until [ -e {} ]; do sleep .02; done", gate.display());
+    let mut first =
+        scene.shell("first", &["run", "--label", "alpha", "job", "--", "sh", "-c", &script]);
+    scene.wait_for_state("job", "exclusive");
+    let epoch = scene.epoch("job");
+
+    let mut second = scene.shell("second", &["run", "--label", "beta", "job", "--", "true"]);
+    second.wait_until_told("waiting for `job`");
+    assert!(second.told().contains("alpha") && !second.told().contains("beta"));
+
+    std::fs::write(gate, "").unwrap();
+    assert_eq!(first.exit_within(SECOND * 5), Some(0));
+    assert_eq!(second.exit_within(SECOND * 5), Some(0));
+    assert!(scene.epoch("job") > epoch);
+}
+
+/// The first is killed with -9. Its command is ended, and the second gets the job within the ttl and
+/// a second, with a higher epoch, and not before the command of the first has ended. (Case 29.)
+#[test]
+fn the_second_takes_over_from_one_that_was_killed() {
+    let scene = Scene::new();
+    let (log, started) = (scene.path("first.log"), scene.path("started"));
+    let first =
+        scene.shell("first", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &ticking(&log)]);
+    scene.lines("first.log", 3);
+    let epoch = scene.epoch("job");
+    let script = format!("date +%s%N >{}; sleep 60", started.display());
+    let _second = scene.shell("second", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &script]);
+
+    let killed = Instant::now();
+    first.signal(Signal::SIGKILL);
+
+    assert!(until(SECOND * 8, || started.exists()), "the second never started");
+    assert!(killed.elapsed() < SECOND * 4, "{:?}", killed.elapsed());
+    assert!(scene.epoch("job") > epoch);
+    assert!(stands_still(&log));
+    let (last, taken) = (scene.lines("first.log", 1), scene.lines("started", 1));
+    assert!(last.last().unwrap() < &taken[0], "the first still worked when the second began");
+}
+
+/// The first is stopped for longer than its ttl. Its command is ended all the same, the second takes
+/// over, and when the first goes on it says that it lost the lease, and harms nobody. (Case 7.)
+#[test]
+fn the_second_takes_over_from_one_that_was_stopped() {
+    let scene = Scene::new();
+    let (log, started) = (scene.path("first.log"), scene.path("started"));
+    let mut first =
+        scene.shell("first", &["run", "--ttl", "2s", "job", "--", "sh", "-c", &ticking(&log)]);
+    scene.lines("first.log", 3);
+    let script = format!("date +%s%N >{}; sleep 60", started.display());
+    let _second = scene.shell("second", &["run", "--ttl", "2s", "job", "--", "sh", "-c", &script]);
+
+    first.signal(Signal::SIGSTOP);
+    assert!(until(SECOND * 8, || started.exists()), "the second never started");
+    let (last, taken) = (scene.lines("first.log", 1), scene.lines("started", 1));
+    assert!(last.last().unwrap() < &taken[0], "the first still worked when the second began");
+    let epoch = scene.epoch("job");
+
+    first.signal(Signal::SIGCONT);
+    assert_eq!(first.exit_within(SECOND * 5), Some(79), "{}", first.told());
+    assert!(first.told().contains("was lost"), "{}", first.told());
+    assert!(stands_still(&log));
+    assert_eq!((scene.state("job").as_str(), scene.epoch("job")), ("exclusive", epoch));
+}
