@@ -1,6 +1,6 @@
 //! Checks the protocol: `cargo xtask model`.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -30,8 +30,11 @@ fn main() -> io::Result<ExitCode> {
         let mut broken = suite::broken();
         broken.retain(|(_, run)| wanted(run.name()));
         tally.broken(&broken, &mut out)?;
+        let mut second = suite::second_guards();
+        second.retain(|(_, run)| wanted(run.name()));
+        writeln!(out)?;
+        tally.second_guards(&second, &mut out)?;
     }
-    use io::Write as _;
     writeln!(out, "\n{}", tally.sum())?;
     Ok(if tally.is_as_it_should_be() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

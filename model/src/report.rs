@@ -17,8 +17,9 @@ pub struct Tally {
     /// The properties of each form that were looked at, and those that fell.
     properties: BTreeSet<(&'static str, &'static str)>,
     fallen: BTreeSet<(&'static str, &'static str)>,
-    /// Runs of the correct protocol that were not searched to the end.
-    unfinished: usize,
+    /// Runs that did not end as expected: not searched to the end, or fallen without a rule that
+    /// is a second guard.
+    unexpected: usize,
     states: usize,
 }
 
@@ -26,7 +27,7 @@ impl Tally {
     /// Whether the protocol holds and every rule is needed.
     #[must_use]
     pub fn is_as_it_should_be(&self) -> bool {
-        self.fallen.is_empty() && self.unfinished == 0 && self.rules.values().all(|caught| *caught)
+        self.fallen.is_empty() && self.unexpected == 0 && self.rules.values().all(|caught| *caught)
     }
 
     /// Runs the correct protocol.
@@ -46,7 +47,7 @@ impl Tally {
                     writeln!(out, "{form}: {}: holds, {states} states", run.name())?;
                 }
                 None => {
-                    self.unfinished += 1;
+                    self.unexpected += 1;
                     writeln!(out, "{form}: {}: not finished, {states} states", run.name())?;
                 }
                 Some(finding) => {
@@ -82,6 +83,30 @@ impl Tally {
                 }
             }
             out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Runs the protocol without rules that another one makes a second guard: it must hold.
+    ///
+    /// # Errors
+    ///
+    /// If `out` cannot be written to.
+    pub fn second_guards(&mut self, runs: &[(Rule, Run)], out: &mut impl Write) -> io::Result<()> {
+        for (rule, run) in runs {
+            let Verdict { finding, states, .. } = run.verdict(STEPS);
+            self.states += states;
+            let (form, name) = (run.form(), run.name());
+            match finding {
+                None => {
+                    writeln!(out, "{rule:?} off, F3 on: {form}: {name}: holds, {states} states")?
+                }
+                Some(finding) => {
+                    self.unexpected += 1;
+                    writeln!(out, "{rule:?} off, F3 on: {form}: {name}: FALLS")?;
+                    tell(&finding, out)?;
+                }
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 mod broken;
 mod correct;
 
-pub use broken::broken;
+pub use broken::{broken, second_guards};
 pub use correct::{correct, large};
 
 use crate::general::Mode;

@@ -100,7 +100,8 @@ impl Setting {
                 // A creation that was never answered may still come: it must find its nonce spent.
                 let is_there = |share: &Share| share.nonce == nonce && share.files.record.is_some();
                 let there = state.shares.iter().any(is_there);
-                let request = if there { Request::Delete(nonce) } else { Request::Release(key) };
+                let deletes = there || self.rules.lack(Rule::R19);
+                let request = if deletes { Request::Delete(nonce) } else { Request::Release(key) };
                 Step::Sent(request, Then::Out)
             }
             Key::Exclusive { .. } if is_sealed || self.rules.lack(Rule::F8) => {
@@ -114,18 +115,21 @@ impl Setting {
         client.epoch = NO_EPOCH;
     }
 
-    /// Ends an attempt. If it is said to have left nothing behind, so it must be.
+    /// Ends an attempt. If it is said to have left nothing behind, so it must be, and nothing may
+    /// be on its way that would still put something there.
     pub(super) fn idle(&self, state: &mut State, index: usize, clean: bool) {
         let current = Nonce::current(index);
         let client = &state.clients[index];
         let counts = match self.clients[index] {
-            Mode::Writer => state.shares.iter().any(|s| s.nonce == current && self.counts(&s.files)),
+            Mode::Writer => {
+                state.shares.iter().any(|s| s.nonce == current && self.counts(&s.files))
+            }
             Mode::Exclusive => {
                 let mine = state.claims.iter().filter(|claim| claim.n == client.n);
                 mine.into_iter().any(|claim| self.counts(&claim.files))
             }
         };
-        if clean && counts {
+        if clean && (counts || self.is_created_later(state, index)) {
             state.fault = Some(Fault::Leftover);
         }
         let had_its_turn = self.fair && (client.had_its_turn || client.holds);
@@ -140,6 +144,13 @@ impl Setting {
                 }
             });
         }
+    }
+
+    /// Whether a writer's creation is on its way that finds no end mark.
+    fn is_created_later(&self, state: &State, index: usize) -> bool {
+        let key = Key::Writer(Nonce::current(index));
+        let released = |share: &Share| Key::Writer(share.nonce) == key && share.files.released;
+        state.late.contains(&Request::Create(key)) && !state.shares.iter().any(released)
     }
 
     /// Goes on without an answer: nothing is assumed.

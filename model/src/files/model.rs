@@ -84,9 +84,7 @@ impl Model for FileForm {
             Action::Die(index) => setting.die(&mut state, index.into()),
             Action::Tick => setting.tick(&mut state),
         }
-        if state.fault.is_none() {
-            setting.look_for_faults(&mut state);
-        }
+        setting.look_for_faults(&mut state);
         if state.fault.is_none() {
             setting.canonical(&mut state);
         }

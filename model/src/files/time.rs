@@ -49,7 +49,7 @@ impl Setting {
         let first = epochs.next().unwrap_or(NO_EPOCH);
         if alone > 1 || alone == 1 && count > 1 {
             state.fault = Some(Fault::Overlap);
-        } else if epochs.any(|epoch| epoch != first) {
+        } else if state.fault.is_none() && epochs.any(|epoch| epoch != first) {
             state.fault = Some(Fault::EpochShared);
         }
     }

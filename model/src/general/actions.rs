@@ -85,11 +85,9 @@ impl Setting {
                         actions.push(Action::StaleRead(at));
                     }
                 }
-                Step::Look
-                | Step::List
-                | Step::LookUpCommit
-                | Step::Announce
-                | Step::Confirm => actions.push(Action::Store(at)),
+                Step::Look | Step::List | Step::LookUpCommit | Step::Announce | Step::Confirm => {
+                    actions.push(Action::Store(at))
+                }
                 _ => {}
             }
             if matches!(client.step, Step::ReadBack) {

@@ -179,7 +179,7 @@ impl Setting {
         let token = self.token(state, index);
         if self.is_refused(state, token) {
             if self.is_valid(state, index) {
-                state.fault = Some(Fault::ValidRefused);
+                self.fell(state, Fault::ValidRefused);
             }
             self.idle(state, index, false);
             return;
@@ -209,7 +209,7 @@ impl Setting {
         let owner = usize::from(write.owner);
         if self.is_refused(state, write.token) {
             if self.is_valid(state, owner) && self.token(state, owner) == write.token {
-                state.fault = Some(Fault::ValidRefused);
+                self.fell(state, Fault::ValidRefused);
             }
             return;
         }
@@ -222,9 +222,9 @@ impl Setting {
             _ => write.token < state.at_work,
         };
         if superseded {
-            state.fault = Some(Fault::LateWrite);
+            self.fell(state, Fault::LateWrite);
         } else if self.resource == Resource::Fenced && write.token < state.gate {
-            state.fault = Some(Fault::GateBack);
+            self.fell(state, Fault::GateBack);
         }
         if self.resource == Resource::Fenced {
             state.gate = state.gate.max(write.token);

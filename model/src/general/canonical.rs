@@ -214,7 +214,7 @@ fn mentions(state: &State) -> impl Iterator<Item = Nonce> + '_ {
     })
 }
 
-fn is_created_later(state: &State, of: Nonce) -> bool {
+pub(super) fn is_created_later(state: &State, of: Nonce) -> bool {
     state.late.iter().any(|request| match request {
         Request::Register { nonce } | Request::Install { nonce, .. } => *nonce == of,
         _ => false,

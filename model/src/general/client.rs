@@ -1,7 +1,7 @@
 //! What a client does with what it is told.
 
 use super::actions::{Choice, Fate};
-use super::canonical::{LEFT, NO_EPOCH, each_nonce};
+use super::canonical::{LEFT, NO_EPOCH, each_nonce, is_created_later};
 use super::setting::{Evidence, Resource, Setting};
 use super::state::{Client, Fault, Mode, Nonce, Over, Request, State, Step, Token, Write};
 use crate::rules::Rule;
@@ -35,7 +35,8 @@ impl Setting {
                 client.step = Step::Held;
                 client.acked = client.sent;
                 let from_the_answer = self.rules.lack(Rule::R4);
-                client.rest = if from_the_answer { self.belief(self.ttl) } else { client.next_rest };
+                client.rest =
+                    if from_the_answer { self.belief(self.ttl) } else { client.next_rest };
                 client.next_rest = 0;
             }
             (Step::Renewed(false), _) => self.idle(state, index, false),
@@ -79,10 +80,10 @@ impl Setting {
         if client.at_work && self.resource == Resource::Fenced {
             state.at_work = state.at_work.max(token);
         }
-        if is_late {
-            state.fault = Some(Fault::EpochOrder);
-        }
         state.top = state.top.max(token);
+        if is_late {
+            self.fell(state, Fault::EpochOrder);
+        }
     }
 
     fn send_renewal(&self, state: &mut State, index: usize, ttl: u8) {
@@ -130,13 +131,15 @@ impl Setting {
         client.step = Step::Sent(Request::Withdraw { nonce: Nonce::current(index), exclusive });
     }
 
-    /// Ends an attempt. If it is said to have left nothing behind, so it must be.
+    /// Ends an attempt. If it is said to have left nothing behind, so it must be, and nothing may
+    /// be on its way that would still put something there.
     pub(super) fn idle(&self, state: &mut State, index: usize, clean: bool) {
         let current = Nonce::current(index);
-        if clean && state.record(current).is_some() {
-            state.fault = Some(Fault::Leftover);
+        if clean && (state.record(current).is_some() || is_created_later(state, current)) {
+            self.fell(state, Fault::Leftover);
         }
-        let had_its_turn = self.fair && (state.clients[index].at_work || state.clients[index].holds);
+        let had_its_turn =
+            self.fair && (state.clients[index].at_work || state.clients[index].holds);
         state.clients[index] = idle();
         if had_its_turn {
             state.clients[index].step = Step::Done;
@@ -166,7 +169,9 @@ impl Setting {
         }
         let client = &mut state.clients[index];
         client.step = match request {
-            Request::Register { .. } if self.rules.lack(Rule::R1) => return self.leave(state, index),
+            Request::Register { .. } if self.rules.lack(Rule::R1) => {
+                return self.leave(state, index);
+            }
             Request::Register { .. } => Step::Check,
             Request::Install { .. } => Step::List,
             Request::Renew { .. } if client.holds => Step::ReadBack,

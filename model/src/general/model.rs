@@ -51,7 +51,9 @@ impl Setting {
             Fault::LateWrite => self.resource != Resource::None,
             _ => true,
         };
-        PROPERTIES.iter().filter(|(_, fault)| can_fall(*fault)).map(|(name, _)| *name).collect()
+        let looked_at = |fault: Fault| self.only.is_none_or(|only| only == fault);
+        let all = PROPERTIES.iter().filter(|(_, fault)| can_fall(*fault) && looked_at(*fault));
+        all.map(|(name, _)| *name).collect()
     }
 }
 
@@ -110,9 +112,7 @@ impl Model for General {
             Action::Die(index) => setting.die(&mut state, index.into()),
             Action::Tick => setting.tick(&mut state),
         }
-        if state.fault.is_none() {
-            setting.look_for_faults(&mut state);
-        }
+        setting.look_for_faults(&mut state);
         if state.fault.is_none() {
             setting.canonical(&mut state);
         }

@@ -1,6 +1,6 @@
 //! How large a run is, and what may go wrong in it.
 
-use super::state::Mode;
+use super::state::{Fault, Mode, State};
 use crate::rules::Rules;
 
 /// What may be done to a record whose holder seems gone, and how one knows.
@@ -64,6 +64,8 @@ pub struct Setting {
     pub renew: bool,
     /// What is written to.
     pub resource: Resource,
+    /// The only property that is looked at, if it is not all.
+    pub only: Option<Fault>,
     /// Nobody pauses, and each client wants one turn: who waits for whom?
     pub fair: bool,
 }
@@ -92,7 +94,15 @@ impl Setting {
             evidence: Evidence::AtTheStep,
             renew: true,
             resource: Resource::None,
+            only: None,
             fair: false,
+        }
+    }
+
+    /// Notes that a property fell.
+    pub(super) fn fell(&self, state: &mut State, fault: Fault) {
+        if self.only.is_none_or(|only| only == fault) {
+            state.fault = Some(fault);
         }
     }
 }

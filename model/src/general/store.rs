@@ -14,7 +14,10 @@ impl Setting {
             Request::Commit { nonce } => self.commit(state, nonce),
             Request::Withdraw { nonce, exclusive } => {
                 let any = exclusive && self.rules.lack(Rule::R14);
-                self.remove(state, exclusive, |record| any || record.nonce == nonce)
+                let removed = self.remove(state, exclusive, |there| any || there.nonce == nonce);
+                // One's own creation that still comes must find its nonce spent.
+                self.void(state, nonce);
+                removed
             }
             Request::Evict { target, exclusive } => {
                 let any = exclusive && self.rules.lack(Rule::R13);
@@ -142,7 +145,7 @@ impl Setting {
         removed.is_some()
     }
 
-    /// R19: a creation of what was removed does nothing any more.
+    /// R19: a creation of what was removed does nothing any more, however late it comes.
     fn void(&self, state: &mut State, removed: Nonce) {
         if self.rules.keep(Rule::R19) {
             state.late.retain(|request| match request {

@@ -53,9 +53,9 @@ impl Setting {
         let mut epochs = believers().map(|(client, _)| client.epoch);
         let first = epochs.next().unwrap_or(NO_EPOCH);
         if alone > 1 || alone == 1 && count > 1 {
-            state.fault = Some(Fault::Overlap);
-        } else if epochs.any(|epoch| epoch != first) {
-            state.fault = Some(Fault::EpochShared);
+            self.fell(state, Fault::Overlap);
+        } else if state.fault.is_none() && epochs.any(|epoch| epoch != first) {
+            self.fell(state, Fault::EpochShared);
         }
     }
 }

@@ -40,7 +40,10 @@ impl Setting {
                 format!("{} gets no answer: its {} {became}", self.name(index), noun(request))
             }
             Action::Repeat(index) => {
-                format!("{}, and a repeat of that is on its way", self.tell_store(before, index, after))
+                format!(
+                    "{}, and a repeat of that is on its way",
+                    self.tell_store(before, index, after)
+                )
             }
             Action::Arrive(index) => {
                 let request = before.late[usize::from(index)];
@@ -112,7 +115,8 @@ impl Setting {
             },
             Step::Announce if step == Step::Confirm => format!("{who} announces itself"),
             Step::Announce => format!("{who} is refused at the resource"),
-            Step::Confirm => format!("the store confirms {who}, or not: {}", confirmed(step)),
+            Step::Confirm if step == Step::Confirmed(true) => format!("the store confirms {who}"),
+            Step::Confirm => format!("the store does not confirm {who}"),
             _ => String::new(),
         }
     }
@@ -172,8 +176,4 @@ const fn noun(request: Request) -> &'static str {
         Request::Withdraw { .. } => "withdrawal",
         Request::Evict { .. } => "eviction",
     }
-}
-
-fn confirmed(step: Step) -> &'static str {
-    if step == Step::Confirmed(true) { "it does" } else { "it does not" }
 }

@@ -44,7 +44,12 @@ pub fn large() -> Vec<Run> {
         general::Setting { resource: Resource::Fenced, ..general("WWX, fenced", &[W, W, X]) },
     ];
     let files = [
-        files::Setting { late: 1, unclear: None, ..files("WX, any number unclear, one late", &[W, X]) },
+        files::Setting { collects: true, ..files("WX, garbage", &[W, X]) },
+        files::Setting {
+            late: 1,
+            unclear: None,
+            ..files("WX, any number unclear, one late", &[W, X])
+        },
         files::Setting {
             collects: true,
             late: 1,
@@ -111,7 +116,7 @@ fn file_runs() -> Vec<files::Setting> {
         files("WWX", &[W, W, X]),
         files("WXX", &[W, X, X]),
         Setting { over: Over::ByAge, ..files("WX, over by age", &[W, X]) },
-        Setting { collects: true, ..files("WX, garbage", &[W, X]) },
+        Setting { collects: true, ttl: 1, ..files("WX, garbage, ttl 1", &[W, X]) },
         Setting { collects: true, ..files("XX, garbage", &[X, X]) },
     ];
     let all: [(&str, &str, &str, &[Mode]); 3] = [
