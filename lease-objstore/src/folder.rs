@@ -55,6 +55,9 @@ impl ObjectStore for Folder {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
+        // The driver makes folders that are missing. One that was unmounted or moved away must not
+        // come back empty, in the place where it was mounted.
+        fs::metadata(&self.path).map_err(generic)?;
         self.inner.put_opts(location, payload, options).await
     }
 
@@ -209,6 +212,9 @@ mod tests {
 
         fs::remove_dir(&path).unwrap();
         store.list_with_delimiter(Some(&name)).await.unwrap_err();
+        let put = store.put_opts(&name, "body".into(), PutMode::Overwrite.into()).await;
+        put.unwrap_err();
+        assert!(!path.exists(), "a heartbeat made the folder again");
         fs::write(&path, "").unwrap();
         store.list_with_delimiter(Some(&name)).await.unwrap_err();
     }

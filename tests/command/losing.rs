@@ -28,7 +28,7 @@ fn the_whole_group_ends_before_the_store_could_grant_another() {
     let (leases, elsewhere) = (scene.path("leases"), scene.path("elsewhere"));
     std::fs::rename(&leases, &elsewhere).unwrap();
     assert_eq!(job.exit_within(SECOND * 5), Some(79), "{}", job.told());
-    assert!(job.told().contains("ending the command"), "{}", job.told());
+    assert!(job.told().contains("cannot be renewed"), "{}", job.told());
     assert!(stands_still(&log));
 
     std::fs::rename(&elsewhere, &leases).unwrap();
