@@ -96,8 +96,8 @@ async fn driver_options(options: &Options) -> Result<ClientOptions> {
     };
     driver.server_selection_timeout =
         at_most(driver.server_selection_timeout, options.timeout * 3 / 4);
-    // A member that hangs is noticed after these two together.
-    driver.connect_timeout = at_most(driver.connect_timeout, options.timeout / 4);
+    // A member that hangs is noticed after these two together; a new primary makes itself known.
+    driver.connect_timeout = at_most(driver.connect_timeout, options.timeout / 2);
     let beat = Duration::from_secs(1).min(options.timeout / 4).max(Duration::from_millis(500));
     driver.heartbeat_freq = at_most(driver.heartbeat_freq, beat);
     driver.retry_reads = Some(false);

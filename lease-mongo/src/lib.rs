@@ -3,6 +3,8 @@
 mod backend;
 mod connect;
 mod error;
+mod fenced;
+mod gate;
 mod handshake;
 mod home;
 mod options;
@@ -11,10 +13,14 @@ mod probe;
 mod record;
 mod renew;
 mod store;
+mod transaction;
 mod url;
 mod watch;
 
 pub use connect::connect;
+pub use fenced::{Fenced, Write};
+pub use gate::DocumentGate;
+pub use mongodb;
 pub use options::Options;
 pub use probe::Topology;
 pub use store::Mongo;

@@ -101,7 +101,7 @@ pub(crate) fn commit(mine: &Holding) -> Step {
             } },
             end(),
         ],
-        shown: doc! { "sound": sound(), "v": 1, "x": 1, "own": own },
+        shown: doc! { "sound": sound(), "v": 1, "epoch": 1, "x": 1, "own": own },
         of: Image::After,
         creates: false,
     }

@@ -30,7 +30,7 @@ impl Locked {
     pub(crate) fn url(&self, user: &str, database: &str) -> String {
         let address = &self.address;
         let password = PASSWORD.replace('%', "%25");
-        format!("mongodb://{user}:{password}@{address}/{database}?authSource=admin")
+        format!("mongodb://{user}:{password}@{address}/{database}?authSource=admin&timeoutMS=10000")
     }
 
     /// Where it listens.

@@ -30,9 +30,9 @@ pub(crate) fn url_of(set: &str, database: &str, parameters: &str) -> String {
     format!("{hosts}/{database}?{query}{parameters}")
 }
 
-/// The shared replica set's URL.
+/// The shared replica set's URL, for clients that bear with a machine that is busy with tests.
 pub(crate) fn url(database: &str) -> String {
-    url_of(SET.url(), database, "")
+    url_of(SET.url(), database, "&timeoutMS=10000")
 }
 
 /// The options of a client of the shared replica set.

@@ -25,7 +25,8 @@ pub(crate) struct Store {
 impl Store {
     /// An empty database at this URL.
     pub(crate) async fn new(url: String, reader: Option<String>, database: String) -> Self {
-        let shell = Client::with_uri_str(&url).await.expect("a client");
+        let shell = url.replace("&timeoutMS=10000", "");
+        let shell = Client::with_uri_str(shell).await.expect("a client");
         Self { url, reader, database, shell }
     }
 
