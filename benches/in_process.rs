@@ -1,6 +1,5 @@
 //! What the library itself costs, on the memory backend: no network, no disk.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]
-#![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
 use std::sync::Arc;
 

@@ -58,6 +58,7 @@ fn looking_shows_all_and_writes_nothing() {
     assert_eq!(holder_view["mode"], "exclusive");
     assert_eq!(holder_view["pid"], holder.pid().as_raw());
     assert_eq!(holder_view["metadata"]["why"], "test");
+    assert!(holder_view["since_ms"].as_u64().unwrap() > 1_700_000_000_000);
     assert_eq!(status["token"].as_u64(), status["epoch"].as_u64().map(|epoch| 2 * epoch));
 
     let list: Value = serde_json::from_slice(&scene.output(&["list", "--json"]).stdout).unwrap();

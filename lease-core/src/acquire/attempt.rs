@@ -140,7 +140,7 @@ impl<'a> Attempt<'a> {
             nonce: self.coordinator.parts().jitter.nonce(),
             mode: self.ask.mode(),
             ttl: self.ask.timing_ref().ttl(),
-            info: Arc::clone(self.ask.info_ref()),
+            info: Arc::new(self.ask.info_ref().since_now()),
         }
     }
 

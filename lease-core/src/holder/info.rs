@@ -1,11 +1,13 @@
 //! What people and tools are told of a holder.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::ProcessId;
 use crate::Error;
+use crate::clock::wall_clock_for_display;
 
 /// What people and tools are told of a holder. It decides nothing, except that a process which is
 /// proven dead need not be waited for ([`ProcessId::liveness`]).
@@ -36,6 +38,13 @@ pub struct HolderInfo {
 impl HolderInfo {
     /// The most bytes that a holder's texts may have together: a record stays small.
     pub const MAX_BYTES: usize = 16 * 1024;
+
+    /// The same, taken now by this machine's wall clock.
+    pub(crate) fn since_now(&self) -> Self {
+        let since_1970 = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
+        let since_ms = since_1970.map_or(0, |time| time.as_millis());
+        Self { since_ms: u64::try_from(since_ms).unwrap_or(u64::MAX), ..self.clone() }
+    }
 
     /// Starts from what this process knows of itself: host, boot, pid and start time.
     #[must_use]
