@@ -5,7 +5,7 @@ use lease_core::backend::{
     Broken, Committed, Confirmed, Evicted, Installed, Registered, Renewed, Withdrawn,
 };
 use lease_core::{
-    Backend, BreakNote, Capabilities, Claim, Holding, HolderInfo, Judged, Name, Nonce, Result,
+    Backend, BreakNote, Capabilities, Claim, HolderInfo, Holding, Judged, Name, Nonce, Result,
     Snapshot, Target,
 };
 

@@ -57,8 +57,7 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
             (Arc::new(open(false)?), Arc::new(open(durable)?), Some(path))
         }
     };
-    let objects =
-        Objects { loose, durable: kept, root: Path::default(), writable: !read_only };
+    let objects = Objects { loose, durable: kept, root: Path::default(), writable: !read_only };
     let store = ObjStore::new(objects, clock, resolution, min_ttl, folder);
     if !read_only {
         store.try_out().await?;

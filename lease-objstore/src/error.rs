@@ -51,12 +51,7 @@ pub(crate) fn local(error: io::Error, doing: Doing) -> Error {
     by_io(kind, raw, doing, error)
 }
 
-fn by_io(
-    kind: ErrorKind,
-    raw: Option<i32>,
-    doing: Doing,
-    error: impl Into<BoxError>,
-) -> Error {
+fn by_io(kind: ErrorKind, raw: Option<i32>, doing: Doing, error: impl Into<BoxError>) -> Error {
     /// EPERM: a link or an immutable folder is refused, not the user.
     const NOT_PERMITTED: Option<i32> = Some(1);
     match kind {
@@ -70,9 +65,7 @@ fn by_io(
             "mount it writable, or open the store read-only for status",
             error,
         ),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            unavailable(doing, Full(error.into()))
-        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => unavailable(doing, Full(error.into())),
         ErrorKind::NotADirectory | ErrorKind::IsADirectory => wrong(
             "a file and a folder are in each other's way in the lease folder",
             "move what is not the library's out of the lease folder",

@@ -103,8 +103,11 @@ impl ObjectStore for Folder {
 
 /// All files and folders in `folder`. A folder that is not there is empty, if the root is there.
 fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListResult> {
-    let mut listed =
-        ListResult { common_prefixes: Vec::new(), objects: Vec::new(), extensions: Default::default() };
+    let mut listed = ListResult {
+        common_prefixes: Vec::new(),
+        objects: Vec::new(),
+        extensions: Default::default(),
+    };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -116,7 +119,10 @@ fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListRes
     for entry in entries {
         let entry = entry?;
         // A name that no object can have is a stray of somebody else's, and so is a staging file.
-        let Some(part) = entry.file_name().to_str().and_then(|name| PathPart::parse(name).ok())
+        let Some(part) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| PathPart::parse(name).ok())
             .map(|part| part.as_ref().to_owned())
         else {
             continue;

@@ -88,7 +88,8 @@ impl ObjStore {
         old_probes.truncate(AT_ONCE);
         if !garbage.is_empty() || !old_probes.is_empty() {
             let mut groups = self.in_order(name, listing, &garbage);
-            groups.push(old_probes.iter().map(|p| self.objects.path(name, Key::Probe(*p))).collect());
+            groups
+                .push(old_probes.iter().map(|p| self.objects.path(name, Key::Probe(*p))).collect());
             if let Err(error) = self.objects.delete_in_turn(groups).await {
                 tracing::debug!(%name, %error, "what has ended could not be cleared away");
             }

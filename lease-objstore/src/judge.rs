@@ -39,12 +39,7 @@ impl Now {
     }
 
     /// Whether a closer look at the store's clock could change that.
-    pub(crate) fn is_close(
-        self,
-        modified: StoreTime,
-        ttl: Duration,
-        resolution: Duration,
-    ) -> bool {
+    pub(crate) fn is_close(self, modified: StoreTime, ttl: Duration, resolution: Duration) -> bool {
         self.age(modified, resolution) < ttl
             && self.to.since(modified).saturating_sub(resolution) >= ttl
     }
@@ -55,12 +50,7 @@ impl Now {
 /// Judged by the two files alone, so every reader judges alike and no reader's clock is asked. A
 /// heartbeat that lands after the mark makes the claim count again, until somebody kills it again;
 /// its owner's check found the mark and stopped.
-pub(crate) fn is_over(
-    record: &Seen,
-    killed: &Seen,
-    ttl: Duration,
-    resolution: Duration,
-) -> bool {
+pub(crate) fn is_over(record: &Seen, killed: &Seen, ttl: Duration, resolution: Duration) -> bool {
     killed.modified.since(record.modified) >= ttl.saturating_add(resolution)
 }
 

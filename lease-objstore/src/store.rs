@@ -138,7 +138,12 @@ impl ObjStore {
 
     /// What stands in a claim's file at the write that was seen, or at a later one; nothing if the
     /// file is gone.
-    pub(crate) async fn body(&self, name: &Name, id: ClaimId, seen: &Seen) -> Result<Option<Known>> {
+    pub(crate) async fn body(
+        &self,
+        name: &Name,
+        id: ClaimId,
+        seen: &Seen,
+    ) -> Result<Option<Known>> {
         let path = self.objects.path(name, id.key(Part::Record));
         if let Some(known) = self.memo.body(&path).filter(|known| known.stamp == seen.stamp) {
             return Ok(Some(known));
@@ -166,7 +171,9 @@ pub(crate) fn same_name(asked: &Name, found: &Name) -> Result<()> {
         return Ok(());
     }
     Err(Error::misconfigured(
-        format!("the folder of a lease holds the files of another, asked=`{asked}` found=`{found}`"),
+        format!(
+            "the folder of a lease holds the files of another, asked=`{asked}` found=`{found}`"
+        ),
         "move that folder out of the lease folder: it was copied or renamed by hand",
     ))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lease_core::backend::Renewed;
-use lease_core::{Holding, HolderInfo, Jitter, LossReason, Result};
+use lease_core::{HolderInfo, Holding, Jitter, LossReason, Result};
 
 use crate::body::{Body, encode};
 use crate::error::is_unclear;

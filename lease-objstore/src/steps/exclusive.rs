@@ -62,11 +62,7 @@ impl ObjStore {
     }
 
     /// The answer to an install that was asked for before with the same nonce.
-    async fn installed_before(
-        &self,
-        claim: &Claim,
-        seen: &Snapshot,
-    ) -> Result<Option<Installed>> {
+    async fn installed_before(&self, claim: &Claim, seen: &Snapshot) -> Result<Option<Installed>> {
         let shown = seen.exclusive.as_ref().filter(|record| record.nonce == claim.nonce);
         let shown = shown.and_then(|record| At::of(&record.revision)?.n);
         let n = self.memo.own(claim.nonce).and_then(|own| own.n).or(shown);

@@ -86,7 +86,9 @@ impl Bucket {
     async fn files(&self, name: &Name) -> Files {
         let files = self.store.files().await.into_iter();
         let folder = format!("{}/", name.portable());
-        files.filter_map(|(path, body)| Some((path.strip_prefix(&folder)?.to_owned(), body))).collect()
+        files
+            .filter_map(|(path, body)| Some((path.strip_prefix(&folder)?.to_owned(), body)))
+            .collect()
     }
 
     fn options(&self, store: Watched) -> Options {

@@ -33,9 +33,11 @@ async fn the_last_of_many_is_not_overlooked() {
         panic!("a writer lives")
     };
     assert_eq!(draining.waiting_for.writers, 1, "the dead are cleared away in one round");
-    assert!(ann.confirm(&anns).await.is_ok_and(|held| {
-        held == lease_core::backend::Confirmed::Held { drain: true }
-    }));
+    assert!(
+        ann.confirm(&anns)
+            .await
+            .is_ok_and(|held| { held == lease_core::backend::Confirmed::Held { drain: true } })
+    );
 
     ann.withdraw(&anns).await.unwrap();
     let taken = bob.take(&claim, Some(&draining), &policy).await.unwrap();

@@ -44,7 +44,10 @@ async fn a_newer_record_is_held_until_it_is_broken() {
     assert!(try_acquire(&store, &exclusive()).await.is_none());
 
     let shown = store.observe(&name()).await.unwrap().exclusive.expect("it is shown");
-    assert_eq!((&shown.unreadable, shown.state), (&Some(Unreadable::NewerVersion(99)), State::Draining));
+    assert_eq!(
+        (&shown.unreadable, shown.state),
+        (&Some(Unreadable::NewerVersion(99)), State::Draining)
+    );
     let note = BreakNote { by: "eve".into(), why: "that host is gone".into() };
     let broken = store.break_record(&name(), shown.nonce, &note).await.unwrap();
     assert!(matches!(broken, Broken::Broken { .. }));
@@ -57,7 +60,8 @@ async fn a_newer_record_is_held_until_it_is_broken() {
 #[tokio::test]
 async fn a_record_under_way_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
-    let store = lease_objstore::connect(lease_objstore::Options::local(folder.path())).await.unwrap();
+    let store =
+        lease_objstore::connect(lease_objstore::Options::local(folder.path())).await.unwrap();
     let before = acquire(&store, &exclusive()).await;
     store.withdraw(&before.holding).await.unwrap();
     let next = before.epoch.next().unwrap();

@@ -1,6 +1,7 @@
 //! Leases as lock files: the suite on them, and what only they can do wrong.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod again;
 mod by_hand;
 
 mod people;

@@ -1,9 +1,8 @@
 //! Two clients, every request of each in every order.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use futures::future::BoxFuture;
 use lease_core::{Backend, Claim, Mode, Token};
 use lease_objstore::ObjStore;
 
@@ -18,10 +17,13 @@ struct Board {
     tokens: Vec<Token>,
 }
 
-type Actor = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// Acquires once, and releases after one more turn, if it does.
-fn actor(store: ObjStore, claim: Claim, turns: Turns, board: Arc<Mutex<Board>>) -> Actor {
+fn actor(
+    store: ObjStore,
+    claim: Claim,
+    turns: Turns,
+    board: Arc<Mutex<Board>>,
+) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let Some(grant) = try_acquire(&store, &claim).await else { return };
         {
@@ -64,7 +66,7 @@ async fn violations(claims: fn() -> [Claim; 2], hook: fn(&Watched, Turns)) -> (u
         while !actors.is_empty() {
             let picked = choices.pick(actors.len());
             let (turns, actor) = &mut actors[picked];
-            if turns.give(actor).is_some() {
+            if turns.give(actor) {
                 drop(actors.remove(picked));
             }
             let board = board.lock().unwrap();

@@ -100,7 +100,11 @@ pub(crate) async fn try_acquire(store: &dyn Backend, claim: &Claim) -> Option<Gr
 }
 
 /// An exclusive, as soon as it is free.
-pub(crate) async fn acquire_in_time(world: &World, store: &dyn Backend, patience: Duration) -> Grant {
+pub(crate) async fn acquire_in_time(
+    world: &World,
+    store: &dyn Backend,
+    patience: Duration,
+) -> Grant {
     let mut left = patience;
     loop {
         if let Some(grant) = try_acquire(store, &exclusive()).await {

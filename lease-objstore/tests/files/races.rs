@@ -118,8 +118,28 @@ async fn no_two_names_are_one_folder() {
     let store = connect(Options::local(folder.path()).durable(false)).await.unwrap();
     let (long, longer) = ("k".repeat(1000), format!("{}j", "k".repeat(999)));
     let names = [
-        "a/b", "a_b", "a.b", "a..b", ".", "..", "../x", "*", ">", "a b", "a:b", "$x", "A", "a",
-        "\u{e9}", "e\u{301}", "genesis", "leasehold.json", "leasehold", "x-1", &long, &longer,
+        "a/b",
+        "a_b",
+        "a.b",
+        "a..b",
+        ".",
+        "..",
+        "../x",
+        "*",
+        ">",
+        "a b",
+        "a:b",
+        "$x",
+        "A",
+        "a",
+        "\u{e9}",
+        "e\u{301}",
+        "genesis",
+        "leasehold.json",
+        "leasehold",
+        "x-1",
+        &long,
+        &longer,
     ];
     for text in names {
         let name = Name::parse(text).unwrap();

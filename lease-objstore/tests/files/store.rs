@@ -131,7 +131,8 @@ impl Watched {
 
     /// Deletes files by hand, without being counted.
     pub(crate) async fn uproot(&self, which: impl Fn(&str) -> bool + Send) {
-        for file in self.files().await.into_keys().filter(|file| which(file)) {
+        let files: Vec<_> = self.files().await.into_keys().filter(|file| which(file)).collect();
+        for file in files {
             self.inner.delete(&Path::from(file)).await.unwrap();
         }
     }

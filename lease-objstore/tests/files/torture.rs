@@ -1,11 +1,10 @@
 //! A few clients that acquire, hold, renew, stop for a while, crash and come back, at random; their
 //! requests in any order, some of them late. Nobody may ever believe beside an exclusive.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use lease_core::backend::{Draining, Joined, Renewed, Taken};
 use lease_core::{Backend, Claim, Clock, Grant, Holding, Jitter, Mode, Moment, Policy, Token};
 use lease_objstore::ObjStore;
@@ -196,7 +195,7 @@ async fn run(seed: u64, broken: Broken) -> Ledger {
     let mut rng = SmallRng::seed_from_u64(seed);
     let world = World::new();
     let ledger = Arc::new(Mutex::new(Ledger::default()));
-    let mut clients: Vec<(Turns, Pin<Box<dyn Future<Output = ()> + Send>>)> = Vec::new();
+    let mut clients: Vec<(Turns, BoxFuture<'static, ()>)> = Vec::new();
     for who in 0..CLIENTS {
         let (store, view) = world.connect().await;
         let turns = Turns::default();

@@ -1,7 +1,6 @@
 //! Turns: each request of a client waits until a test lets it go.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -33,18 +32,16 @@ impl Turns {
         }))
     }
 
-    /// Gives `actor` one turn. Its result, if it is done.
-    pub(crate) fn give<T>(&self, actor: &mut Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
+    /// Gives `actor` one turn. Whether it is done.
+    pub(crate) fn give(&self, actor: &mut BoxFuture<'static, ()>) -> bool {
         let waiting = {
             let mut inner = self.0.lock().unwrap();
             inner.turns = 1;
             std::mem::take(&mut inner.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
-        match actor.as_mut().poll(&mut Context::from_waker(&noop_waker())) {
-            Poll::Ready(done) => Some(done),
-            Poll::Pending => None,
-        }
+        let poll = actor.as_mut().poll(&mut Context::from_waker(&noop_waker()));
+        matches!(poll, Poll::Ready(()))
     }
 }
 
