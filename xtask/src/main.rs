@@ -8,7 +8,9 @@
 mod check;
 mod features;
 mod metadata;
+mod model;
 mod mutants;
+mod simulate;
 mod step;
 mod tally;
 mod test;
@@ -40,6 +42,18 @@ enum Chore {
     Test,
     /// Whether the conformance suite catches every store that is broken on purpose
     Mutants,
+    /// Whether the protocol holds, and each of its rules is needed, by the model checker
+    Model {
+        /// The larger settings: they need hours and tens of gigabytes
+        #[arg(long)]
+        large: bool,
+    },
+    /// Simulated schedules: `--seed N` replays one, `--seeds N` runs many; `--help` tells the rest
+    Sim {
+        /// What the simulation is told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Licences, advisories and sources of the dependencies
     Deny {
         /// Pass when cargo-deny is not installed
@@ -78,7 +92,9 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Doc => check::doc(),
         Chore::Features => features::check(),
         Chore::Test => test::everything(),
+        Chore::Sim { arguments } => simulate::simulate(arguments),
         Chore::Mutants => mutants::count(),
+        Chore::Model { large } => model::check(*large),
         Chore::Deny { if_installed } => check::deny(*if_installed),
         Chore::Bench { only } => check::bench(only.as_deref()),
         Chore::Servers => servers(),
