@@ -78,6 +78,21 @@ impl StoreUrl {
                 let _ = what;
                 Err(feature_off("file", "objstore"))
             }
+            // What these may do is the server's to say, by the rights of the user.
+            #[cfg(feature = "mongo")]
+            Place::Mongo(url) => {
+                let options = lease_mongo::Options::parse(&url.0)?;
+                Ok(Arc::new(lease_mongo::connect(options).await?))
+            }
+            #[cfg(not(feature = "mongo"))]
+            Place::Mongo(_) => Err(feature_off("mongodb", "mongo")),
+            #[cfg(feature = "nats")]
+            Place::Nats(url) => {
+                let options = lease_nats::Options::parse(&url.0)?;
+                Ok(Arc::new(lease_nats::connect(options).await?))
+            }
+            #[cfg(not(feature = "nats"))]
+            Place::Nats(_) => Err(feature_off("nats", "nats")),
         }
     }
 }
@@ -89,7 +104,7 @@ enum Use {
     Looking,
 }
 
-#[cfg(any(test, not(feature = "objstore")))]
+#[cfg(any(test, not(all(feature = "objstore", feature = "mongo", feature = "nats"))))]
 fn feature_off(scheme: &str, feature: &str) -> lease_core::Error {
     lease_core::Error::misconfigured(
         format!("this build has no store for `{scheme}:` URLs: its feature is switched off"),

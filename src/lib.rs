@@ -16,6 +16,8 @@
 //! | feature | brings |
 //! |---|---|
 //! | `objstore` (default) | `file:///path`: leases in a folder |
+//! | `mongo` | `mongodb://…`: leases in MongoDB, on the server's clock |
+//! | `nats` | `nats://…`: leases in a NATS JetStream bucket |
 //! | `cli` (default) | the command `lease`; a library does not need it |
 //!
 //! The library prints nothing and starts no thread before the first lease is asked for.
@@ -25,6 +27,10 @@ mod url;
 
 pub use connect::connect;
 pub use lease_core::*;
+#[cfg(feature = "mongo")]
+pub use lease_mongo as mongo;
+#[cfg(feature = "nats")]
+pub use lease_nats as nats;
 #[cfg(feature = "objstore")]
 pub use lease_objstore as objstore;
 pub use url::StoreUrl;

@@ -13,6 +13,8 @@ use lease_core::{Error, Result};
 /// | URL | store |
 /// |---|---|
 /// | `file:///mnt/shared/leases` | a folder, local or shared; its path is absolute |
+/// | `mongodb://…`, `mongodb+srv://…` | a MongoDB deployment: see the page of `lease-mongo` |
+/// | `nats://…`, `tls://…` | a NATS JetStream bucket: see the page of `lease-nats` |
 /// | `memory:` | this process, for tests and for trying things out |
 ///
 /// Bytes that mean something in a URL are written as `%` and two hex digits, as everywhere:
@@ -35,15 +37,28 @@ pub struct StoreUrl {
 pub(crate) enum Place {
     Memory,
     Folder(PathBuf),
+    /// The URL as a whole: its backend reads the rest.
+    Mongo(Secret),
+    Nats(Secret),
+}
+
+/// A URL that may have a password in it: shown in no log.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(a URL)")
+    }
 }
 
 /// Schemes that a later version will have: a typing error and a version that is too old are told
 /// apart.
-const LATER: [&str; 9] =
-    ["s3", "gs", "az", "azure", "abfs", "mongodb", "mongodb+srv", "nats", "tls"];
+const LATER: [&str; 5] = ["s3", "gs", "az", "azure", "abfs"];
 
 /// What works, for whoever wrote something else.
-const KNOWN: &str = "use file:///path/of/a/folder, or memory: within one program";
+const KNOWN: &str =
+    "use file:///path/of/a/folder, mongodb://, nats://, or memory: within one program";
 
 impl StoreUrl {
     /// Parses a URL.
@@ -57,6 +72,8 @@ impl StoreUrl {
         let place = match scheme.to_ascii_lowercase().as_str() {
             "memory" => memory(rest)?,
             "file" => Place::Folder(folder(rest)?),
+            "mongodb" | "mongodb+srv" => Place::Mongo(Secret(text.to_owned())),
+            "nats" | "tls" => Place::Nats(Secret(text.to_owned())),
             later if LATER.contains(&later) => {
                 return Err(Error::misconfigured(
                     format!("this version of leasehold has no store for `{later}:` URLs"),
@@ -191,6 +208,7 @@ impl fmt::Display for StoreUrl {
         match &self.place {
             Place::Memory => f.write_str("memory:"),
             Place::Folder(path) => write!(f, "file://{}", encode(path)),
+            Place::Mongo(url) | Place::Nats(url) => f.write_str(&url.0),
         }
     }
 }
@@ -204,7 +222,7 @@ mod tests {
     fn folder_of(url: &str) -> PathBuf {
         match StoreUrl::parse(url).unwrap().place {
             Place::Folder(path) => path,
-            Place::Memory => panic!("{url} is a folder"),
+            other => panic!("{url} is a folder, not {other:?}"),
         }
     }
 
@@ -243,13 +261,17 @@ mod tests {
     #[case("memory:mine", "memory: alone")]
     #[case("redis://host", "file:///")]
     #[case("s3://bucket/leases", "version")]
-    #[case("mongodb://user:secret@host/db", "version")]
-    #[case("nats://host:4222", "version")]
     fn another_url_is_told_what_to_write(#[case] url: &str, #[case] fix: &str) {
         let error = StoreUrl::parse(url).unwrap_err();
         let Error::Misconfigured { fix: told, .. } = &error else { panic!("{error:?}") };
         assert!(told.contains(fix), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn a_password_is_in_no_log() {
+        let url = StoreUrl::parse("mongodb://user:secret@host/db").unwrap();
+        assert!(!format!("{url:?}").contains("secret"));
     }
 
     #[rstest]

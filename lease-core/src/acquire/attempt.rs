@@ -36,6 +36,9 @@ pub(super) struct Attempt<'a> {
     pub(super) name: Name,
     /// The attempt that may have left something in the store.
     open: Option<Open>,
+    /// Whether whoever was in the way was seen expired: then the grace applies, also where somebody
+    /// else has cleared it before we were granted.
+    saw_expired: bool,
 }
 
 struct Open {
@@ -46,7 +49,7 @@ struct Open {
 
 impl<'a> Attempt<'a> {
     pub(super) const fn new(coordinator: &'a Coordinator, name: Name, ask: &'a Acquire) -> Self {
-        Self { coordinator, ask, name, open: None }
+        Self { coordinator, ask, name, open: None, saw_expired: false }
     }
 
     /// Goes on with the exclusive that drains, or starts again with a fresh nonce (rule R7).
@@ -76,6 +79,7 @@ impl<'a> Attempt<'a> {
             Some(Ok(Joined::Granted(grant))) => self.granted(grant, sent),
             Some(Ok(Joined::Refused(by))) => {
                 self.open = None;
+                self.saw_expired |= by.is_expired();
                 Outcome::Refused(by)
             }
             Some(Err(error)) => Outcome::Failed(error),
@@ -93,6 +97,7 @@ impl<'a> Attempt<'a> {
             Some(Ok(Taken::Granted(grant))) => return self.granted(grant, sent),
             Some(Ok(Taken::Draining(draining))) => {
                 let waiting_for = draining.waiting_for.clone();
+                self.saw_expired |= waiting_for.is_expired();
                 if let Some(open) = &mut self.open {
                     open.draining = Some((draining, sent));
                 }
@@ -100,6 +105,7 @@ impl<'a> Attempt<'a> {
             }
             Some(Ok(Taken::Refused(by))) => {
                 self.open = None;
+                self.saw_expired |= by.is_expired();
                 return Outcome::Refused(by);
             }
             Some(Ok(Taken::Displaced(epoch))) => {
@@ -123,7 +129,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// R5, R6: a grant counts only if it may still be believed in when it arrives.
-    fn granted(&mut self, grant: Grant, sent: Moment) -> Outcome {
+    fn granted(&mut self, mut grant: Grant, sent: Moment) -> Outcome {
+        grant.took_over |= self.saw_expired;
         match self.coordinator.lease(grant, *self.ask.timing_ref(), sent) {
             Ok(lease) => {
                 self.open = None;

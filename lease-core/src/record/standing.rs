@@ -18,6 +18,12 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Whether whoever is in the way has let it expire.
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.freshness == Freshness::Stale)
+    }
+
     /// How long until the name falls free if nobody renews, where the store tells.
     #[must_use]
     pub fn free_in(&self) -> Option<Duration> {
