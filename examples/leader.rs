@@ -22,7 +22,8 @@ async fn main() -> leasehold::Result<()> {
         }
     };
     let (first, second) = tokio::join!(lead("the first"), lead("the second"));
-    (first?, second?);
+    first?;
+    second?;
     Ok(())
 }
 

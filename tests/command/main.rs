@@ -1,5 +1,5 @@
 //! The command as its users run it: real processes, a real folder, real signals.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "other processes keep real time")]
 
 mod scene;
