@@ -130,3 +130,98 @@ pub(crate) fn io_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e io
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use lease_core::Effect;
+    use object_store::Error as Driver;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// What a failure comes to.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Told {
+        Person,
+        Effect(Effect),
+    }
+
+    fn told(error: &Error) -> Told {
+        match error {
+            Error::Misconfigured { source, .. } => {
+                assert!(source.is_some(), "a person is shown what the driver said");
+                Told::Person
+            }
+            Error::Unavailable { effect, .. } => Told::Effect(*effect),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn generic(source: impl Into<BoxError>) -> Driver {
+        Driver::Generic { store: "test", source: source.into() }
+    }
+
+    /// As deep in the driver's errors as the local file system puts it.
+    fn io(error: impl Into<io::Error>) -> Driver {
+        #[derive(Debug, thiserror::Error)]
+        #[error("unable to do it")]
+        struct Wrapped(#[source] io::Error);
+        generic(Wrapped(error.into()))
+    }
+
+    fn path() -> String {
+        "payroll/x-1".into()
+    }
+
+    const NOTHING: Told = Told::Effect(Effect::Nothing);
+    const UNKNOWN: Told = Told::Effect(Effect::Unknown);
+
+    #[rstest]
+    #[case::no_answer(generic("timed out"), UNKNOWN, NOTHING)]
+    #[case::reset(io(ErrorKind::ConnectionReset), UNKNOWN, NOTHING)]
+    #[case::disk_error(io(io::Error::from_raw_os_error(5)), UNKNOWN, NOTHING)]
+    #[case::disk_full(io(ErrorKind::StorageFull), UNKNOWN, NOTHING)]
+    #[case::quota(io(ErrorKind::QuotaExceeded), UNKNOWN, NOTHING)]
+    #[case::too_many_open_files(io(io::Error::from_raw_os_error(24)), UNKNOWN, NOTHING)]
+    #[case::access(io(io::Error::from_raw_os_error(13)), Told::Person, Told::Person)]
+    #[case::no_links(io(io::Error::from_raw_os_error(1)), Told::Person, Told::Person)]
+    #[case::read_only(io(ErrorKind::ReadOnlyFilesystem), Told::Person, Told::Person)]
+    #[case::in_the_way(io(ErrorKind::NotADirectory), Told::Person, Told::Person)]
+    #[case::long(io(ErrorKind::InvalidFilename), Told::Person, Told::Person)]
+    #[case::denied(
+        Driver::PermissionDenied { path: path(), source: "403".into() }, Told::Person, Told::Person
+    )]
+    #[case::login(
+        Driver::Unauthenticated { path: path(), source: "401".into() }, Told::Person, Told::Person
+    )]
+    #[case::cannot(
+        Driver::NotImplemented { operation: "put".into(), implementer: "test".into() },
+        Told::Person,
+        Told::Person
+    )]
+    #[case::odd_name(
+        Driver::InvalidPath { source: object_store::path::Error::EmptySegment { path: path() } },
+        Told::Person,
+        Told::Person
+    )]
+    fn each_failure_is_told_by_what_to_do(
+        #[case] error: Driver,
+        #[case] writing: Told,
+        #[case] reading: Told,
+    ) {
+        // The driver's errors cannot be copied, so the second look is at the same one.
+        let (kind, raw) =
+            io_error(&error).map_or((None, None), |io| (Some(io.kind()), io.raw_os_error()));
+        assert_eq!(told(&translate(error, Doing::Writing)), writing);
+        if let Some(kind) = kind {
+            let again = by_io(kind, raw, Doing::Reading, "again");
+            assert_eq!(told(&again), reading);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let error = translate(io(ErrorKind::StorageFull), Doing::Writing);
+        assert_eq!(StdError::source(&error).unwrap().to_string(), "the disk or the quota is full");
+    }
+}

@@ -57,7 +57,8 @@ impl ObjectStore for Folder {
     ) -> Result<PutResult> {
         // The driver makes folders that are missing. One that was unmounted or moved away must not
         // come back empty, in the place where it was mounted.
-        fs::metadata(&self.path).map_err(generic)?;
+        let root = Arc::clone(&self.path);
+        tokio::task::spawn_blocking(move || fs::metadata(root)).await?.map_err(generic)?;
         self.inner.put_opts(location, payload, options).await
     }
 

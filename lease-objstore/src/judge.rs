@@ -109,3 +109,54 @@ pub(crate) fn is_resurrected(listing: &Listing, mine: &Holding, files: &Files) -
         Mode::Writer => listing.in_the_way().next().is_none(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(seconds: f64) -> StoreTime {
+        StoreTime::since_1970(Duration::from_secs_f64(seconds))
+    }
+
+    fn seen(seconds: f64) -> Seen {
+        Seen { stamp: "1".into(), modified: at(seconds), size: 1 }
+    }
+
+    #[rstest]
+    #[case::young(105.0, Freshness::Fresh { left: SECOND * 6 })]
+    #[case::within_the_resolution(110.5, Freshness::Fresh { left: SECOND / 2 })]
+    #[case::past_it(111.0, Freshness::Stale)]
+    #[case::written_in_the_future(90.0, Freshness::Fresh { left: SECOND * 10 })]
+    fn a_record_is_stale_once_it_is_surely_older_than_its_ttl(
+        #[case] now: f64,
+        #[case] expected: Freshness,
+    ) {
+        let now = Now { from: at(now), to: at(now) };
+        assert_eq!(now.freshness(at(100.0), SECOND * 10, SECOND), expected);
+    }
+
+    #[test]
+    fn a_closer_look_is_worth_it_only_where_it_could_change_something() {
+        let close =
+            |from, to| Now { from: at(from), to: at(to) }.is_close(at(100.0), SECOND * 10, SECOND);
+        assert!(!close(105.0, 106.0));
+        assert!(close(110.9, 111.1));
+        assert!(!close(111.0, 112.0));
+    }
+
+    #[rstest]
+    #[case::condemned_too_early(105.0, false)]
+    #[case::within_the_resolution(110.9, false)]
+    #[case::condemned_when_it_was_stale(111.0, true)]
+    #[case::renewed_since(99.0, false)]
+    fn a_condemned_claim_is_over_by_its_two_files_alone(
+        #[case] killed: f64,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(is_over(&seen(100.0), &seen(killed), SECOND * 10, SECOND), expected);
+    }
+}

@@ -162,3 +162,67 @@ impl Files {
         self.killed.is_some() || self.broken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rstest::rstest;
+
+    use super::*;
+    use crate::body::GRANTED;
+
+    /// A listing of these files; marks by their fate, all else of one byte.
+    fn listing(files: &[&str]) -> Listing {
+        Listing::of(
+            files
+                .iter()
+                .map(|file| {
+                    let (file, size) = match file.split_once('=') {
+                        Some((file, "granted")) => (file, GRANTED.len()),
+                        Some((file, "void")) => (file, VOID.len()),
+                        Some((file, _)) => (file, 0),
+                        None => (*file, 1),
+                    };
+                    let modified = StoreTime::since_1970(Duration::from_micros(5));
+                    (file.to_owned(), Seen { stamp: "1".into(), modified, size: size as u64 })
+                })
+                .collect(),
+        )
+    }
+
+    const X6: &str = "x-0000000000000006";
+    const X7: &str = "x-0000000000000007";
+    const X8: &str = "x-0000000000000008";
+
+    #[rstest]
+    #[case::nothing(&[], &[], 0, 0)]
+    #[case::a_fresh_name(&["genesis"], &[], 5, 5)]
+    #[case::draining(&["genesis", X7], &[7], 7, 5)]
+    #[case::granted(&["genesis", X7, "x-0000000000000007.granted=granted"], &[7], 7, 7)]
+    #[case::void(&["genesis", X7, "x-0000000000000007.granted=void"], &[7], 7, 5)]
+    // A mark that a crash of the disk emptied: better an epoch too many.
+    #[case::emptied(&["genesis", X7, "x-0000000000000007.granted=empty"], &[7], 7, 7)]
+    #[case::released(&["genesis", X7, "x-0000000000000007.rel"], &[], 7, 5)]
+    #[case::broken(&["genesis", X7, "x-0000000000000007.brk"], &[], 7, 5)]
+    // Over or not: its ttl tells.
+    #[case::killed(&["genesis", X7, "x-0000000000000007.kil"], &[7], 7, 5)]
+    #[case::the_highest_first(&["genesis", X6, X8, X7, "x-0000000000000007.rel"], &[8, 6], 8, 5)]
+    #[case::below_the_highest_granted(
+        &["genesis", X6, X7, "x-0000000000000007.granted=granted", "x-0000000000000007.rel"],
+        &[], 7, 7
+    )]
+    #[case::only_end_marks_are_left(&["genesis", "x-0000000000000008.rel"], &[], 8, 5)]
+    #[case::strays(&["genesis", "x-8", ".nfs01"], &[], 5, 5)]
+    fn what_counts_is_read_from_the_names(
+        #[case] files: &[&str],
+        #[case] in_the_way: &[u64],
+        #[case] highest: u64,
+        #[case] epoch: u64,
+    ) {
+        let listing = listing(files);
+        assert_eq!(listing.in_the_way().map(|(n, ..)| n).collect::<Vec<_>>(), in_the_way);
+        assert_eq!(listing.highest(), highest);
+        assert_eq!(listing.epoch().get(), epoch);
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lease_core::{Capabilities, Clock, Error, Jitter, Name, Nonce, Result, TimeAuthority};
+use lease_core::{Capabilities, Clock, Epoch, Error, Jitter, Name, Nonce, Result, TimeAuthority};
 
 use crate::body::Body;
 use crate::judge::Now;
@@ -108,6 +108,7 @@ impl ObjStore {
             return Err(nonsense("the first file of the name was not kept"));
         };
         let genesis = Genesis { micros: seen.modified.micros(), stamp: seen.stamp };
+        Epoch::new(genesis.micros).ok_or_else(out_of_epochs)?;
         self.memo.set_genesis(name, Some(genesis.clone()));
         Ok(genesis)
     }
@@ -163,6 +164,13 @@ impl ObjStore {
         let wrote = Wrote { sent, acknowledged: self.clock.now() };
         self.memo.wrote(path, stamp.to_owned(), body, wrote);
     }
+}
+
+pub(crate) fn out_of_epochs() -> Error {
+    Error::misconfigured(
+        "the epochs of this name have run out, or the store's clock is set beyond the year 2110",
+        "set the store's clock, and delete the name's folder once nobody holds it",
+    )
 }
 
 /// Refuses a folder that holds the files of another name: it was copied or renamed by hand.

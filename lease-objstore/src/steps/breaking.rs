@@ -10,8 +10,7 @@ use crate::judge;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Listing, Mark};
 use crate::objects::{Created, Keep, nonsense};
-use crate::steps::exclusive::out_of_epochs;
-use crate::store::ObjStore;
+use crate::store::{ObjStore, out_of_epochs};
 
 /// How often it is tried while claims come and go beside the one to be broken.
 const TRIES: usize = 4;

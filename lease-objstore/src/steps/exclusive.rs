@@ -12,12 +12,12 @@ use crate::body::{Body, GRANTED, VOID};
 use crate::error::is_unclear;
 use crate::judge;
 use crate::key::{ClaimId, Part};
-use crate::listing::{Listing, Mark};
+use crate::listing::Mark;
 use crate::memo::Own;
 use crate::objects::{Created, Keep, nonsense};
 use crate::revision::{At, Genesis};
 use crate::steps::renew::place;
-use crate::store::ObjStore;
+use crate::store::{ObjStore, out_of_epochs};
 
 /// How often a create is sent whose answer was unclear and which did not show.
 const CREATES: usize = 2;
@@ -189,17 +189,4 @@ impl ObjStore {
         self.objects.put(&path, Bytes::from_static(body)).await?;
         Ok(())
     }
-
-    /// Whether the listing shows this exclusive's claim at all, for the caller's own use.
-    pub(crate) fn number(&self, listing: &Listing, mine: &Holding) -> Option<u64> {
-        let at = At::of(&mine.revision)?;
-        (at.genesis.is_some() && at.genesis == listing.genesis()).then_some(at.n)?
-    }
-}
-
-pub(crate) fn out_of_epochs() -> Error {
-    Error::misconfigured(
-        "the epochs of this name have run out, or the store's clock is set beyond the year 2110",
-        "set the store's clock, and delete the name's folder once nobody holds it",
-    )
 }

@@ -176,7 +176,9 @@ impl ObjStore {
                 None => return Ok(None),
             },
         };
+        // A later write may have another ttl than the one that was condemned: then it counts.
         if let (Some(killed), Ok(body)) = (&files.killed, known.body.as_ref())
+            && known.stamp == seen.stamp
             && is_over(seen, killed, body.ttl(), self.resolution())
         {
             return Ok(None);

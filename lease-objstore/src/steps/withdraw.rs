@@ -5,6 +5,7 @@ use lease_core::{Holding, LossReason, Mode, Result};
 
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
+use crate::steps::renew::place;
 use crate::store::ObjStore;
 
 impl ObjStore {
@@ -63,8 +64,11 @@ impl ObjStore {
 
     /// The number of one's own claim: as the revision says if that is of the state that is there,
     /// else the claim that carries the nonce.
-    pub(crate) async fn find(&self, mine: &Holding, listing: &Listing) -> Result<Option<u64>> {
-        if let Some(n) = self.number(listing, mine) {
+    async fn find(&self, mine: &Holding, listing: &Listing) -> Result<Option<u64>> {
+        if let Some((id @ ClaimId::Exclusive(n), at)) = place(mine)
+            && at.genesis == listing.genesis()
+            && self.is_mine(mine, id).await?
+        {
             return Ok(Some(n));
         }
         for (n, _, seen) in listing.in_the_way() {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
-use lease_core::backend::Renewed;
-use lease_core::{Backend, Grant};
+use lease_core::backend::{Renewed, Withdrawn};
+use lease_core::{Backend, Grant, Holding};
 use tokio::sync::Notify;
 
 use crate::people::{TTL, World, acquire, exclusive, try_acquire};
@@ -98,4 +98,26 @@ async fn the_old_holder_and_the_winner_never_both_go_on() {
         world.pass(TTL * 2);
         acquire(&world.client().await, &exclusive()).await;
     }
+}
+
+/// A client left a record behind, which nobody renews: it judges it like anybody else's.
+#[tokio::test]
+async fn ones_own_leftover_is_taken_over_too() {
+    let world = World::new();
+    let ann = world.client().await;
+    let left = acquire(&ann, &exclusive()).await;
+    world.pass(TTL * 2);
+    assert!(acquire(&ann, &exclusive()).await.epoch > left.epoch);
+}
+
+/// Whoever gives another nonce for somebody's claim ends nothing by it.
+#[tokio::test]
+async fn a_release_goes_by_nonce() {
+    let world = World::new();
+    let (ann, bob) = (world.client().await, world.client().await);
+    let anns = acquire(&ann, &exclusive()).await.holding;
+    let foreign = Holding::created(&exclusive(), anns.revision.clone());
+    assert_eq!(bob.withdraw(&foreign).await.unwrap(), Withdrawn::NotThere);
+    ann.confirm(&anns).await.unwrap();
+    assert!(try_acquire(&bob, &exclusive()).await.is_none());
 }

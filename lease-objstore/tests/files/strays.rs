@@ -3,8 +3,7 @@
 use lease_core::Backend;
 use lease_objstore::{Options, connect};
 
-use crate::people::{TTL, World};
-use crate::people::{acquire, exclusive, file, name, try_acquire, writer};
+use crate::people::{World, acquire, exclusive, file, name, try_acquire, writer};
 
 /// What other programs leave in a shared folder neither blocks a name nor is deleted.
 #[tokio::test]
