@@ -23,8 +23,8 @@ pub(crate) enum Failure {
     /// It was not sent.
     #[error("there is no connection to a server")]
     Disconnected,
-    /// The connection has been closed for good.
-    #[error("the connection was closed")]
+    /// The connection was lost before an answer came.
+    #[error("the connection was lost before an answer came")]
     Closed,
     /// The server says that nobody listens: an election, or JetStream is off.
     #[error("no server answers for the bucket: it has no leader now, or JetStream is off")]

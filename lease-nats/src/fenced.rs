@@ -10,7 +10,7 @@ use lease_core::{Admission, DurableGate, Fence, Result, Token};
 
 use crate::error::busy;
 use crate::store::{Nats, TRIES};
-use crate::wire::{Kept, Put, Wire};
+use crate::wire::{EXPECTED, Kept, OPERATION, Put, Wire};
 
 /// The header that carries the [`Token`] of a fenced write.
 pub const TOKEN: &str = "Lease-Token";
@@ -47,11 +47,13 @@ pub struct Fenced {
 }
 
 /// The last message, as far as this client knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Last {
     seq: u64,
     token: u64,
     body: Bytes,
+    /// Whether it is the mark of a key that was deleted.
+    ended: bool,
 }
 
 /// What came of a fenced write.
@@ -99,7 +101,7 @@ impl Fenced {
     /// As after an unclear error.
     pub async fn write(&self, fence: &Fence, body: impl Into<Bytes>) -> Result<Write> {
         let body = body.into();
-        self.follow(fence.token(), Some(fence.epoch().get()), |_| body.clone()).await
+        self.follow(fence.token(), Some((fence.epoch().get(), body))).await
     }
 
     /// The subject's last message; nothing if it has none. It may be old by the time that it is
@@ -117,13 +119,8 @@ impl Fenced {
         Ok((last.seq > 0).then_some(last.body))
     }
 
-    /// Writes what `next` makes of the last message, at exactly that message.
-    async fn follow(
-        &self,
-        token: Token,
-        epoch: Option<u64>,
-        next: impl Fn(&Last) -> Bytes,
-    ) -> Result<Write> {
+    /// Writes the next message, or again what is there, right after the message that was seen.
+    async fn follow(&self, token: Token, next: Option<(u64, Bytes)>) -> Result<Write> {
         let mut known = self.remembered();
         for _ in 0..TRIES {
             let last = match known.take() {
@@ -133,19 +130,25 @@ impl Fenced {
             if last.token > token.get() {
                 return Ok(Write::Refused { highest: Token::from_number(last.token) });
             }
-            let body = next(&last);
             let mut headers = HeaderMap::new();
-            headers.insert("Nats-Expected-Last-Subject-Sequence", last.seq.to_string());
+            headers.insert(EXPECTED, last.seq.to_string());
             headers.insert(TOKEN, token.to_string());
-            if let Some(epoch) = epoch {
-                headers.insert(EPOCH, epoch.to_string());
+            let (body, ended) = match &next {
+                Some((epoch, body)) => {
+                    headers.insert(EPOCH, epoch.to_string());
+                    (body.clone(), false)
+                }
+                None => (last.body, last.ended),
+            };
+            if ended {
+                headers.insert(OPERATION, "DEL");
             }
             let put = self.wire.publish(self.subject.clone(), headers, body.clone()).await;
             if !matches!(put, Ok(Put::Done(_))) {
                 self.remember(None);
             }
             if let Put::Done(seq) = put? {
-                self.remember(Some(Last { seq, token: token.get(), body }));
+                self.remember(Some(Last { seq, token: token.get(), body, ended }));
                 return Ok(Write::Stored { sequence: seq });
             }
         }
@@ -154,7 +157,7 @@ impl Fenced {
 
     async fn look(&self) -> Result<Last> {
         let kept = self.wire.last_of(&self.stream, &self.subject).await?;
-        Ok(kept.map_or(Last { seq: 0, token: 0, body: Bytes::new() }, Last::of))
+        Ok(kept.map_or_else(Last::default, Last::of))
     }
 
     fn remembered(&self) -> Option<Last> {
@@ -168,7 +171,8 @@ impl Fenced {
 
 impl Last {
     fn of(kept: Kept) -> Self {
-        Self { seq: kept.seq, token: kept.token.unwrap_or(0), body: kept.body }
+        let token = kept.token.unwrap_or(0);
+        Self { seq: kept.seq, token, body: kept.body, ended: kept.ended }
     }
 }
 
@@ -176,7 +180,7 @@ impl Last {
 #[async_trait]
 impl DurableGate for Fenced {
     async fn admit(&self, token: Token) -> Result<Admission> {
-        Ok(match self.follow(token, None, |last| last.body.clone()).await? {
+        Ok(match self.follow(token, None).await? {
             Write::Stored { .. } => Admission::Admitted,
             Write::Refused { highest } => Admission::Refused { highest },
         })

@@ -228,10 +228,13 @@ async fn connect(options: &Options, replies: &Arc<Replies>) -> Result<(Client, S
     let inbox: Arc<OnceLock<String>> = Arc::default();
     let (events, name) = (Arc::clone(replies), Arc::clone(&inbox));
     let driver = options.driver().await?.event_callback(move |event| {
-        if let Event::ServerError(ServerError::Other(said)) = &event
-            && let Some(inbox) = name.get()
-        {
-            events.refused(said, inbox);
+        match &event {
+            Event::ServerError(ServerError::Other(said)) => {
+                events.refused(said, name.get().map_or("_INBOX", String::as_str));
+            }
+            // What was asked on that connection is not answered on the next one.
+            Event::Disconnected => events.give_up(),
+            _ => {}
         }
         tracing::debug!(%event, "connection");
         std::future::ready(())

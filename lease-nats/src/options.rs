@@ -222,15 +222,17 @@ impl Options {
 
     /// The driver's options that follow from these.
     pub(crate) async fn driver(&self) -> Result<ConnectOptions> {
-        /// A connection that died in silence is noticed after two of these.
-        const PING: Duration = Duration::from_secs(2);
+        /// A connection that died in silence is noticed after two or three of these.
+        const PING: Duration = Duration::from_secs(1);
+        /// A server that hangs must not keep the client from trying the next one.
+        const CONNECT: Duration = Duration::from_secs(2);
         /// Waits between two tries to connect again, so that an outage of seconds costs no ttl.
         const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
         let mut driver = ConnectOptions::new()
             .name("leasehold")
             .ping_interval(PING)
-            .connection_timeout(self.timeout)
+            .connection_timeout(self.timeout.min(CONNECT))
             .request_timeout(None)
             .reconnect_delay_callback(|tries| {
                 let doubled = 1 << tries.min(8);

@@ -11,7 +11,7 @@ use crate::wire::{Info, Settings};
 const OLDEST: [u64; 3] = [2, 11, 2];
 
 /// Room for the largest record, its headers and its encoding.
-const RECORD: i64 = 64 * 1024;
+const RECORD: i64 = 128 * 1024;
 
 /// Room for some hundreds of leases.
 const BUCKET: i64 = 16 * 1024 * 1024;
@@ -91,7 +91,7 @@ fn refusal(found: &Settings, options: &Options) -> Option<(String, &'static str)
         (
             limited(found.max_msg_size, RECORD),
             format!("the bucket takes no more than {} bytes for a record", found.max_msg_size),
-            "set max_msg_size (max value size) to 65536 or to no limit",
+            "set max_msg_size (max value size) to 131072 or to no limit",
         ),
         (
             limited(found.max_bytes, BUCKET),

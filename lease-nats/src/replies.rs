@@ -70,6 +70,13 @@ impl Replies {
         }
     }
 
+    /// Tells everybody who waits that no answer comes any more.
+    pub(crate) fn give_up(&self) {
+        for waiting in self.lock().values() {
+            let _ = waiting.sender.send(Err(Failure::Closed));
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
         // Each change is one insertion or removal.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)

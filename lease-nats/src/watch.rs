@@ -17,7 +17,7 @@ use tokio::sync::watch::{Receiver, Sender};
 use crate::error::{ApiError, Doing, Failure, KIND, translate};
 use crate::key::{ALL, Keys, stem_of};
 use crate::store::Nats;
-use crate::wire::{RENEWAL, Wire};
+use crate::wire::{QUIET, Wire};
 
 /// How often the server says that it is still there when there is nothing to tell.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -83,8 +83,8 @@ impl Watches {
 
     /// Wakes those who wait for this message's name, if it is news.
     fn wake(&self, wire: &Wire, message: &Message) {
-        let is_renewal = message.headers.as_ref().is_some_and(|h| h.get(RENEWAL).is_some());
-        if let (Some(key), false) = (wire.key(&message.subject), is_renewal)
+        let is_quiet = message.headers.as_ref().is_some_and(|h| h.get(QUIET).is_some());
+        if let (Some(key), false) = (wire.key(&message.subject), is_quiet)
             && let Some(waiting) = self.lock().waiting.get(stem_of(key))
         {
             waiting.send_modify(|count| *count += 1);

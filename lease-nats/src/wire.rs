@@ -19,13 +19,13 @@ mod list;
 pub(crate) use answer::{Info, Kept, Settings};
 pub(crate) use list::Listed;
 
-/// Marks a write as a renewal, which is no news to a waiter.
-pub(crate) const RENEWAL: &str = "Lease-Renewal";
+/// Marks a write that is no news to a waiter.
+pub(crate) const QUIET: &str = "Lease-Quiet";
 
-const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+pub(crate) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const EXPECTED_OF: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 const TTL: &str = "Nats-TTL";
-const OPERATION: &str = "KV-Operation";
+pub(crate) const OPERATION: &str = "KV-Operation";
 
 /// One bucket, as requests see it.
 #[derive(Debug)]
@@ -50,12 +50,28 @@ pub(crate) enum When<'a> {
 pub(crate) enum Leaves {
     /// A value.
     Value,
-    /// A value that says nothing new to who waits.
-    Renewal,
+    /// A value that is no news to who waits, such as a renewal.
+    Quiet,
     /// A value that is gone after this time.
     Passing(Duration),
     /// The mark of a key that has ended, which is gone after this time.
     End(Duration),
+}
+
+impl Leaves {
+    fn headers(self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        match self {
+            Self::Value => {}
+            Self::Quiet => headers.insert(QUIET, "1"),
+            Self::Passing(time) => headers.insert(TTL, seconds(time)),
+            Self::End(time) => {
+                headers.insert(OPERATION, "DEL");
+                headers.insert(TTL, seconds(time));
+            }
+        }
+        headers
+    }
 }
 
 /// What came of a write.
@@ -103,24 +119,23 @@ impl Wire {
         when: When<'_>,
         leaves: Leaves,
     ) -> Result<Put> {
-        let mut headers = HeaderMap::new();
-        match when {
-            When::Always => {}
-            When::At(seq) => headers.insert(EXPECTED, seq.to_string()),
+        let headers = match when {
             When::If(other, seq) => {
+                let other = self.subject(other);
+                in_order(|| {
+                    let mut headers = leaves.headers();
+                    headers.insert(EXPECTED, seq.to_string());
+                    headers.insert(EXPECTED_OF, other.as_str());
+                    headers
+                })
+            }
+            When::At(seq) => {
+                let mut headers = leaves.headers();
                 headers.insert(EXPECTED, seq.to_string());
-                headers.insert(EXPECTED_OF, self.subject(other));
+                headers
             }
-        }
-        match leaves {
-            Leaves::Value => {}
-            Leaves::Renewal => headers.insert(RENEWAL, "1"),
-            Leaves::Passing(time) => headers.insert(TTL, seconds(time)),
-            Leaves::End(time) => {
-                headers.insert(OPERATION, "DEL");
-                headers.insert(TTL, seconds(time));
-            }
-        }
+            When::Always => leaves.headers(),
+        };
         self.publish(self.subject(key), headers, body).await
     }
 
@@ -244,6 +259,22 @@ impl Wire {
             return error;
         }
         translate(failure, doing)
+    }
+}
+
+/// Builds headers until the expected sequence comes before the key that it is expected of.
+///
+/// Servers before 2.11.7 find a header by the first line that begins with its name, and take the
+/// longer name for the shorter one: the condition then does not count at all. The driver keeps
+/// headers in an order that differs each time by chance.
+fn in_order(build: impl Fn() -> HeaderMap) -> HeaderMap {
+    loop {
+        let headers = build();
+        let first =
+            headers.iter().map(|(name, _)| name.to_string()).find(|n| n.starts_with(EXPECTED));
+        if first.as_deref() == Some(EXPECTED) {
+            return headers;
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl Nats {
                 Content::Anchor(anchor) => anchor.clone(),
                 _ => self.fresh_anchor(name).await?,
             };
-            self.swap(look.place.seq, anchor.sharing(true), Leaves::Renewal).await?;
+            self.swap(look.place.seq, anchor.sharing(true), Leaves::Quiet).await?;
         }
         Err(busy())
     }

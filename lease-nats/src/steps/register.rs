@@ -30,7 +30,7 @@ impl Nats {
             let (place, _) = self.known(&claim.name).await?;
             if let Content::Nothing = place.content {
                 let fresh = self.fresh_anchor(&claim.name).await?.sharing(true);
-                if self.swap(place.seq, fresh, Leaves::Renewal).await? != Put::Busy {
+                if self.swap(place.seq, fresh, Leaves::Quiet).await? != Put::Busy {
                     self.read(&claim.name).await?;
                 }
             }
@@ -74,7 +74,7 @@ impl Nats {
             _ => self.fresh_anchor(&claim.name).await?.sharing(true),
         };
         let epoch = anchor.shown_epoch();
-        Ok(match self.swap(place.seq, anchor, Leaves::Renewal).await? {
+        Ok(match self.swap(place.seq, anchor, Leaves::Quiet).await? {
             Put::Done(seq) => Some((seq, epoch)),
             Put::Moved | Put::Busy => None,
         })

@@ -60,7 +60,7 @@ impl Nats {
             if !goes_on {
                 return Ok(Renewed::Lost(LossReason::Displaced));
             }
-            match self.rewrite(&found, holder.renewed(mine), Leaves::Renewal).await? {
+            match self.rewrite(&found, holder.renewed(mine), Leaves::Quiet).await? {
                 Put::Done(seq) => {
                     return Ok(Renewed::Renewed { revision: revision(seq), drain: false });
                 }

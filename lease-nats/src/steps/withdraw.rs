@@ -46,7 +46,7 @@ impl Nats {
             };
             let leaves = match withdrawn {
                 Withdrawn::Removed => Leaves::Value,
-                Withdrawn::NotThere => Leaves::Renewal,
+                Withdrawn::NotThere => Leaves::Quiet,
             };
             if let Put::Done(_) = self.swap(there.seq, anchor, leaves).await? {
                 return Ok(withdrawn);
@@ -100,7 +100,7 @@ impl Nats {
             let Content::Anchor(anchor @ Anchor { x: None, .. }) = place.content else {
                 return Ok(());
             };
-            if self.swap(place.seq, anchor, Leaves::Renewal).await? != Put::Busy {
+            if self.swap(place.seq, anchor, Leaves::Quiet).await? != Put::Busy {
                 return Ok(());
             }
         }

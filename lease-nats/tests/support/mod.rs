@@ -11,6 +11,7 @@ use lease_core::{Backend, Claim, Clock, Grant, HolderInfo, Jitter, Mode, Name, P
 use lease_nats::{Nats, Options};
 
 pub mod bucket;
+pub mod distance;
 pub mod server;
 
 pub const SECOND: Duration = Duration::from_secs(1);

@@ -41,6 +41,11 @@ impl Server {
         Self::on(version, port, &format!("jetstream {{ store_dir: store }}\n{more}"))
     }
 
+    /// One that has it switched off.
+    pub fn without_jetstream() -> Self {
+        Self::on(None, ports::<1>()[0], "")
+    }
+
     fn on(version: Option<&str>, port: u16, config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nats.conf");
