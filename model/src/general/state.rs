@@ -14,7 +14,7 @@ pub enum Mode {
 /// Which attempt of which client.
 ///
 /// The attempt that a client is in has the number 0; older ones are numbered as they are met, so
-/// that any number of attempts makes finitely many states. See [`super::canonical`].
+/// that any number of attempts makes finitely many states. See `canonical`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce {
     /// The client.
@@ -201,7 +201,7 @@ pub struct Token {
 pub struct Write {
     /// The token that it carries.
     pub token: Token,
-    /// Whose.
+    /// Whose; nobody's at a fence, which knows only tokens.
     pub owner: u8,
     /// For how long, at a resource without a fence.
     pub age: u8,
