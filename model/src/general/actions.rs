@@ -136,7 +136,10 @@ impl Setting {
                 if !(own && self.resource == Resource::Unfenced) {
                     choose(Choice::Leave);
                 }
-                if self.resource != Resource::None && client.at_work && state.writes.len() < 2 {
+                if self.resource != Resource::None
+                    && client.at_work
+                    && state.writes.len() < usize::from(self.writes)
+                {
                     choose(Choice::Write);
                 }
             }

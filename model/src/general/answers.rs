@@ -208,7 +208,11 @@ impl Setting {
         let write = state.writes.remove(write);
         let owner = usize::from(write.owner);
         if self.is_refused(state, write.token) {
-            if self.is_valid(state, owner) && self.token(state, owner) == write.token {
+            // Whoever holds by this token would be refused as well.
+            let holds_by_it = |index: &usize| {
+                self.is_valid(state, *index) && self.token(state, *index) == write.token
+            };
+            if (0..state.clients.len()).any(|index| holds_by_it(&index)) {
                 self.fell(state, Fault::ValidRefused);
             }
             return;

@@ -110,7 +110,9 @@ impl Setting {
         }
         client.step = Step::Held;
         if client.at_work {
-            state.writes.push(Write { token, owner: index as u8, age: 0 });
+            // A fence knows a write by its token alone.
+            let owner = if self.resource == Resource::Fenced { u8::MAX } else { index as u8 };
+            state.writes.push(Write { token, owner, age: 0 });
         } else {
             client.at_work = true;
             state.at_work = state.at_work.max(token);

@@ -64,6 +64,8 @@ pub struct Setting {
     pub renew: bool,
     /// What is written to.
     pub resource: Resource,
+    /// How many writes there may be on their way at once.
+    pub writes: u8,
     /// The only property that is looked at, if it is not all.
     pub only: Option<Fault>,
     /// Nobody pauses, and each client wants one turn: who waits for whom?
@@ -94,6 +96,7 @@ impl Setting {
             evidence: Evidence::AtTheStep,
             renew: true,
             resource: Resource::None,
+            writes: 2,
             only: None,
             fair: false,
         }

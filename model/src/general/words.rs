@@ -55,8 +55,13 @@ impl Setting {
                 format!("the late {} is lost", self.whose(before.late[usize::from(index)]))
             }
             Action::Land(index) => {
-                let owner = self.name(before.writes[usize::from(index)].owner);
-                format!("{owner}'s write arrives at the resource")
+                let write = before.writes[usize::from(index)];
+                let whose = match (write.owner, write.token.writer) {
+                    (u8::MAX, true) => "a writer's".to_owned(),
+                    (u8::MAX, false) => "an exclusive's".to_owned(),
+                    (owner, _) => format!("{}'s", self.name(owner)),
+                };
+                format!("{whose} write arrives at the resource")
             }
             Action::Die(index) => format!("{} dies", self.name(index)),
             Action::Tick => self.tell_tick(before, after),

@@ -21,44 +21,37 @@ pub fn correct() -> Vec<Run> {
     runs
 }
 
-/// What takes longer, or more memory.
+/// What takes longer, and more memory.
 #[must_use]
 pub fn large() -> Vec<Run> {
+    use Resource::Fenced;
+    let unclear = |name, clients| general::Setting { unclear: Some(1), ..general(name, clients) };
+    let fenced = |name, clients| general::Setting {
+        resource: Fenced,
+        renew: false,
+        writes: 1,
+        ..general(name, clients)
+    };
     let general = [
-        general::Setting {
-            late: 2,
-            unclear: None,
-            ..general("WX, any number unclear, two late", &[W, X])
-        },
-        general::Setting {
-            late: 1,
-            unclear: Some(2),
-            ..general("WWX, two unclear, one late", &[W, W, X])
-        },
-        general::Setting {
-            late: 1,
-            unclear: Some(2),
-            ..general("WXX, two unclear, one late", &[W, X, X])
-        },
+        general::Setting { late: 2, ..unclear("WX, one unclear, two late", &[W, X]) },
+        general::Setting { late: 1, ..unclear("WWX, one unclear and late", &[W, W, X]) },
+        general::Setting { late: 1, ..unclear("WXX, one unclear and late", &[W, X, X]) },
+        fenced("WWX, fenced, no renewals", &[W, W, X]),
+        fenced("WXX, fenced, no renewals", &[W, X, X]),
         general("WWXX", &[W, W, X, X]),
-        general::Setting { resource: Resource::Fenced, ..general("WWX, fenced", &[W, W, X]) },
     ];
+    let unclear = |name, clients| files::Setting { unclear: Some(1), ..files(name, clients) };
     let files = [
+        files("WXX", &[W, X, X]),
         files::Setting { collects: true, ..files("WX, garbage", &[W, X]) },
-        files::Setting {
-            late: 1,
-            unclear: None,
-            ..files("WX, any number unclear, one late", &[W, X])
-        },
         files::Setting {
             collects: true,
             late: 1,
-            unclear: Some(1),
             ttl: 1,
-            ..files("WX, garbage, one unclear and late", &[W, X])
+            ..unclear("WX, garbage, one unclear and late, ttl 1", &[W, X])
         },
-        files::Setting { unclear: Some(1), ..files("WWX, one unclear", &[W, W, X]) },
-        files::Setting { unclear: Some(1), ..files("WXX, one unclear", &[W, X, X]) },
+        unclear("WWX, one unclear", &[W, W, X]),
+        unclear("WXX, one unclear", &[W, X, X]),
     ];
     general.into_iter().map(Run::General).chain(files.into_iter().map(Run::Files)).collect()
 }
@@ -91,7 +84,15 @@ fn general_runs() -> Vec<general::Setting> {
         Setting { repeats: true, late: 1, ..general("XX, repeats", &[X, X]) },
         Setting { resource: Resource::Fenced, ..general("WX, fenced", &[W, X]) },
         Setting { resource: Resource::Fenced, ..general("XX, fenced", &[X, X]) },
+        Setting {
+            resource: Resource::Fenced,
+            renew: false,
+            writes: 1,
+            ttl: 1,
+            ..general("WWX, fenced, no renewals, ttl 1", &[W, W, X])
+        },
         Setting { resource: Resource::Unfenced, margin: 1, ..general("WX, unfenced", &[W, X]) },
+        Setting { resource: Resource::Unfenced, margin: 1, ..general("WXX, unfenced", &[W, X, X]) },
         Setting { resource: Resource::Unfenced, margin: 1, ..general("XX, unfenced", &[X, X]) },
     ];
     let all: [(&str, &str, &str, &[Mode]); 3] = [
@@ -114,7 +115,7 @@ fn file_runs() -> Vec<files::Setting> {
         Setting { unclear: Some(1), late: 1, ..files("WX, one unclear and late", &[W, X]) },
         Setting { unclear: None, late: 1, ..files("XX, any number unclear, one late", &[X, X]) },
         files("WWX", &[W, W, X]),
-        files("WXX", &[W, X, X]),
+        Setting { renew: false, ..files("WXX, no renewals", &[W, X, X]) },
         Setting { over: Over::ByAge, ..files("WX, over by age", &[W, X]) },
         Setting { collects: true, ttl: 1, ..files("WX, garbage, ttl 1", &[W, X]) },
         Setting { collects: true, ..files("XX, garbage", &[X, X]) },
