@@ -3,7 +3,7 @@
 //! Clients take, hold, use and lose leases, while requests are lost, delayed and repeated, answers
 //! are lost, and clients stop, crash, and have clocks of their own. All of it runs on one thread
 //! and on paused time, and every choice comes from the seed, so that a schedule repeats itself. A
-//! [judge](judge) watches: no two conflicting beliefs, epochs only rise, the gate never refuses a
+//! [`judge`] watches: no two conflicting beliefs, epochs only rise, the gate never refuses a
 //! valid holder, everybody gets on once the faults are over, nothing is left behind.
 //!
 //! ```
@@ -29,7 +29,7 @@ use async_trait::async_trait;
 pub use clock::SimClock;
 pub use history::{Event, Happening};
 pub use judge::Report;
-pub use link::Link;
+pub use link::{Link, Unanswered};
 pub use world::World;
 
 use crate::memory::Memory;
