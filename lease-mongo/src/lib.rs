@@ -1,4 +1,4 @@
-//! Leases on a MongoDB replica set.
+#![doc = include_str!("../README.md")]
 
 mod backend;
 mod connect;

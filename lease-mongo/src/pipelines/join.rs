@@ -14,6 +14,9 @@ use crate::record::{millis, new_record};
 /// of a name that is never taken exclusively would grow for ever.
 const SWEPT_AFTER: i64 = 4;
 
+/// How long nobody sweeps again: it goes through all writers.
+const SWEPT_EVERY_MS: i64 = 10_000;
+
 /// The whole handshake.
 pub(crate) fn join(claim: &Claim, policy: &Policy) -> Vec<Document> {
     let nonce = claim.nonce.to_string();
@@ -22,7 +25,7 @@ pub(crate) fn join(claim: &Claim, policy: &Policy) -> Vec<Document> {
     let free = doc! { "$eq": [found("x"), "none"] };
     let follows = doc! { "$and": [found("go"), { "$ne": [found("x"), "none"] }] };
     let gone = doc! { "$concatArrays": [
-        if_so(follows.clone(), exclusive_id()), { "$cond": [found("go"), swept(policy), []] },
+        if_so(follows.clone(), exclusive_id()), { "$cond": [found("sweeps"), silent(), []] },
     ] };
     let mut record = new_record(claim);
     record.insert("epoch", "$epoch");
@@ -39,6 +42,7 @@ pub(crate) fn join(claim: &Claim, policy: &Policy) -> Vec<Document> {
             found("sound"), { "$not": [found("granted")] }, { "$not": [found("spent")] },
             { "$or": [free, may_follow(policy, millis(claim.ttl))] },
         ] } }),
+        find_out(doc! { "sweeps": { "$and": [found("go"), is_due(policy)] } }),
         find_out(doc! { "gone": gone }),
         doc! { "$set": {
             "x": { "$cond": [follows, null, "$x"] },
@@ -48,16 +52,24 @@ pub(crate) fn join(claim: &Claim, policy: &Policy) -> Vec<Document> {
             "spent": { "$cond": [found("go"), spending(found("gone")), "$spent"] },
             "freed": { "$cond": [found("go"), freeing(found("gone")), "$freed"] },
             "odd": odd_since(),
+            "swept": { "$cond": [found("sweeps"), "$$NOW", "$swept"] },
         } },
         end(),
     ]
 }
 
-/// The writers that are swept up.
-fn swept(policy: &Policy) -> Document {
+/// Whether it is time to sweep, for somebody whose policy allows it.
+fn is_due(policy: &Policy) -> Document {
     if policy.writers == Takeover::Refuse {
-        return doc! { "$literal": [] };
+        return doc! { "$literal": false };
     }
+    let dated = doc! { "$eq": [{ "$type": "$swept" }, "date"] };
+    let since = doc! { "$subtract": ["$$NOW", "$swept"] };
+    doc! { "$cond": [dated, { "$gte": [since, SWEPT_EVERY_MS] }, true] }
+}
+
+/// The writers that are swept up.
+fn silent() -> Document {
     let silent = doc! { "$eq": [writer_after("$$this.v", SWEPT_AFTER), "stale"] };
     let silent = doc! { "$filter": { "input": { "$objectToArray": "$w" }, "cond": silent } };
     doc! { "$map": { "input": silent, "in": "$$this.k" } }
@@ -73,7 +85,10 @@ fn odd_since() -> Document {
 pub(crate) fn shown(claim: &Claim) -> Document {
     doc! {
         "sound": sound(), "v": 1, "epoch": 1, "x": 1, "odd": 1, "now": "$$NOW",
-        "count": { "$size": writers_array() },
+        // Whoever is granted need not know.
+        "count": { "$cond": [
+            { "$eq": [{ "$type": "$x" }, "object"] }, { "$size": writers_array() }, 0,
+        ] },
         "own": format!("$w.{}", claim.nonce),
     }
 }

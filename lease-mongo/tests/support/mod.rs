@@ -5,6 +5,7 @@
 
 pub(crate) mod locked;
 pub(crate) mod store;
+pub(crate) mod wire;
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;

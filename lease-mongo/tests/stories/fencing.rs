@@ -1,0 +1,251 @@
+//! A holder that was followed cannot write any more, however late it wakes up.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lease_core::backend::Taken;
+use lease_core::clock::{SystemClock, within};
+use lease_core::keeper::{Driven, KeeperMode};
+use lease_core::{
+    Admission, Backend, Clock, Coordinator, DurableGate, Error, Fence, Lease, Mode, Policy, Timing,
+};
+use lease_mongo::{DocumentGate, Fenced, Mongo, Write};
+use mongodb::bson::{Document, doc};
+use mongodb::{Client, Collection};
+
+use crate::support::wire::claim;
+use crate::support::{connected, fresh_database, shell, url};
+
+/// Long enough to take a few steps, short enough to wait for.
+const TTL: Duration = Duration::from_secs(2);
+
+struct Scene {
+    mongo: Mongo,
+    shell: Client,
+    database: String,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let database = fresh_database();
+        let shell = shell(&url(&database).replace("&timeoutMS=10000", "")).await;
+        Self { mongo: connected(&database).await, shell, database }
+    }
+
+    /// A process that is stopped whenever we do not turn it: nothing of it is renewed.
+    fn process(&self) -> Coordinator {
+        // A machine that is busy with other tests takes its time.
+        let timing = Timing::with_ttl(TTL).call_timeout(TTL * 2).build().expect("possible");
+        Coordinator::builder(Arc::new(self.mongo.clone()))
+            .timing(timing)
+            .keeper(KeeperMode::Driven(Driven::new()))
+            .build()
+    }
+
+    fn data(&self) -> Collection<Document> {
+        self.shell.database(&self.database).collection("data")
+    }
+
+    /// Makes the exclusive's record as old as if the server's clock had jumped ahead.
+    async fn age_the_lease(&self) {
+        let leases = self.shell.database(&self.database).collection::<Document>("leases");
+        let earlier = doc! { "$subtract": ["$x.at", 60_000_i64] };
+        let older = vec![doc! { "$set": { "x.at": earlier } }];
+        leases.update_one(doc! { "_id": "store" }, older).await.expect("an answer");
+    }
+
+    async fn value(&self, id: i32) -> Document {
+        let found = self.data().find_one(doc! { "_id": id }).await;
+        found.expect("an answer").expect("it is there")
+    }
+}
+
+async fn takes(process: &Coordinator) -> Lease {
+    process.exclusive("store").wait(TTL * 5).acquire().await.expect("it is free in time")
+}
+
+/// Ann stops with her proof in her hand; Bob follows her; she goes on and writes.
+async fn stopped_and_followed(scene: &Scene) -> (Lease, Fence, Lease) {
+    let ann = takes(&scene.process()).await;
+    let proof = ann.confirm().await.expect("she holds");
+    let bob = takes(&scene.process()).await;
+    assert!(bob.token() > ann.token());
+    (ann, proof, bob)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_update_is_refused_by_its_document() {
+    let scene = Scene::start().await;
+    let data = Fenced::new(scene.data());
+    scene.data().insert_one(doc! { "_id": 1, "value": "nobody's" }).await.expect("an answer");
+    let (_ann, anns, bob) = stopped_and_followed(&scene).await;
+
+    assert_eq!(data.stamp(&bob.check().expect("his"), doc! {}).await.expect("an answer"), 1);
+    let bobs = bob.confirm().await.expect("he holds");
+    let set = |value: &str| doc! { "$set": { "value": value }, "$max": { "most": 3 } };
+    let written = data.update_one(&bobs, doc! { "_id": 1 }, set("bob's")).await;
+    assert_eq!(written.expect("an answer"), Write::Done);
+    let late = data.update_one(&anns, doc! { "_id": 1 }, set("ann's")).await;
+    assert_eq!(late.expect("an answer"), Write::Refused { highest: bobs.token() });
+    assert_eq!(scene.value(1).await.get_str("value"), Ok("bob's"));
+    assert_eq!(scene.value(1).await.get_i32("most"), Ok(3), "the program's own operators count");
+    let nowhere = data.update_one(&bobs, doc! { "_id": 2 }, set("bob's")).await;
+    assert_eq!(nowhere.expect("an answer"), Write::NotThere);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_upsert_is_refused_by_its_document() {
+    let scene = Scene::start().await;
+    let data = Fenced::new(scene.data()).field("token").expect("a field");
+    let (_ann, anns, bob) = stopped_and_followed(&scene).await;
+    let bobs = bob.confirm().await.expect("he holds");
+    let set = |value: &str| doc! { "$set": { "value": value } };
+    for value in ["bob's", "bob's again"] {
+        let written = data.upsert(&bobs, 1, set(value)).await;
+        assert_eq!(written.expect("an answer"), Write::Done);
+    }
+    let late = data.upsert(&anns, 1, set("ann's")).await;
+    assert_eq!(late.expect("an answer"), Write::Refused { highest: bobs.token() });
+    assert_eq!(scene.value(1).await.get_str("value"), Ok("bob's again"));
+}
+
+/// Thirty-two make one document at the same moment, under one token: each is made or follows.
+#[tokio::test(flavor = "multi_thread")]
+async fn racing_upserts_of_one_holder_are_all_done() {
+    let scene = Scene::start().await;
+    let lease = takes(&scene.process()).await;
+    let fence = lease.confirm().await.expect("held");
+    let data = Arc::new(Fenced::new(scene.data()));
+    let writes = (0..32).map(|_| {
+        let (data, fence) = (Arc::clone(&data), fence.clone());
+        tokio::spawn(async move { data.upsert(&fence, 1, doc! { "$inc": { "n": 1 } }).await })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        assert_eq!(write.await.expect("home").expect("an answer"), Write::Done);
+    }
+    assert_eq!(scene.value(1).await.get_i32("n"), Ok(32));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gate_keeps_a_late_holder_out() {
+    let scene = Scene::start().await;
+    let gate = DocumentGate::new(scene.data(), "gate");
+    let ann = takes(&scene.process()).await;
+    ann.announce(&gate).await.expect("she holds");
+    ann.announce(&gate).await.expect("an equal token is let in");
+    let bob = takes(&scene.process()).await;
+    bob.announce(&gate).await.expect("he holds");
+    let late = gate.admit(ann.token()).await.expect("an answer");
+    assert_eq!(late, Admission::Refused { highest: bob.token() });
+}
+
+/// Ann was followed: her transaction is refused, though what it would write has no fence of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_transaction_is_refused_by_the_lease() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let ann = takes(&scene.process()).await;
+    writes(&scene, &ann, 1).await.expect("she holds").expect("it was written");
+    // By the server's clock she is gone, and by her own she is not.
+    scene.age_the_lease().await;
+    let bob = takes(&scene.process()).await;
+    ann.check().expect("she does not know yet");
+
+    let late = writes(&scene, &ann, 2).await;
+    assert!(matches!(late, Err(Error::Lost { .. })), "she was followed: {late:?}");
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 1);
+    bob.check().expect("he is not disturbed");
+}
+
+/// Ann's transaction is under way when Bob, to whom she has expired, takes over. He waits for its
+/// end: had she only read the lease, both would have gone on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_takeover_waits_for_a_transaction_that_is_under_way() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let ann = takes(&scene.process()).await;
+    scene.age_the_lease().await;
+    let (bob, bobs) = (scene.mongo.clone(), claim("store", Mode::Exclusive));
+    let asked = Arc::new(Mutex::new(None));
+    let data = scene.data();
+    let written = scene.mongo.transaction(&scene.shell, &ann, |session| {
+        let (bob, bobs, data) = (bob.clone(), bobs.clone(), data.clone());
+        let mut taking =
+            tokio::spawn(async move { bob.take(&bobs, None, &Policy::expired()).await });
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let asked = Arc::clone(&asked);
+        Box::pin(async move {
+            let waits = within(&clock, Duration::from_millis(300), &mut taking).await;
+            assert!(waits.is_none(), "he must wait for her transaction: {waits:?}");
+            *asked.lock().expect("no panic") = Some(taking);
+            data.insert_one(doc! { "_id": 1 }).session(session).await.map(drop)
+        })
+    });
+    written.await.expect("she holds").expect("it was written");
+    let taking = asked.lock().expect("no panic").take().expect("he asked");
+    let taken = taking.await.expect("home").expect("an answer");
+    let Taken::Granted(grant) = taken else { panic!("she had expired: {taken:?}") };
+    assert!(grant.epoch > ann.epoch());
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 1);
+}
+
+/// What the work gives back as an error aborts the transaction and is given back, and the lease is
+/// as it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_fails_writes_nothing() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let ann = takes(&scene.process()).await;
+    let data = scene.data();
+    let written = scene.mongo.transaction(&scene.shell, &ann, |session| {
+        let data = data.clone();
+        Box::pin(async move {
+            data.insert_one(doc! { "_id": 1 }).session(session).await?;
+            Err::<(), _>(mongodb::error::Error::custom("changed its mind"))
+        })
+    });
+    let error = written.await.expect("the lease is held").expect_err("it is given back");
+    assert_eq!(error.get_custom::<&str>(), Some(&"changed its mind"));
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 0);
+    ann.confirm().await.expect("she holds on");
+}
+
+/// Writes one document in a fenced transaction.
+async fn writes(
+    scene: &Scene,
+    lease: &Lease,
+    id: i32,
+) -> lease_core::Result<Result<(), mongodb::error::Error>> {
+    let data = scene.data();
+    let written = scene.mongo.transaction(&scene.shell, lease, |session| {
+        let data = data.clone();
+        Box::pin(
+            async move { data.insert_one(doc! { "_id": id }).session(session).await.map(drop) },
+        )
+    });
+    written.await
+}
+
+/// Writers may run transactions side by side; what conflicts is run again.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_transactions_are_run_again_after_a_conflict() {
+    let scene = Arc::new(Scene::start().await);
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let process = scene.process();
+    let timing = Timing::with_ttl(Duration::from_secs(30)).build().expect("possible");
+    let mut writers = Vec::new();
+    for _ in 0..4 {
+        writers.push(process.writer("store").timing(timing).acquire().await.expect("free"));
+    }
+    let all = writers.into_iter().enumerate().map(|(id, lease)| {
+        let scene = Arc::clone(&scene);
+        tokio::spawn(async move {
+            let id = i32::try_from(id).expect("small");
+            writes(&scene, &lease, id).await.expect("it is held").expect("it was written");
+        })
+    });
+    for one in all.collect::<Vec<_>>() {
+        one.await.expect("home");
+    }
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 4);
+}

@@ -1,0 +1,17 @@
+//! What only this store can do wrong, on real servers.
+
+#![expect(clippy::expect_used, reason = "helpers of tests: a failure is the test's failure")]
+#![expect(clippy::print_stdout, reason = "one of them tells what it measured")]
+
+mod batch;
+mod budget;
+mod clock;
+mod connecting;
+mod documents;
+mod errors;
+mod fencing;
+mod lost_answers;
+mod waking;
+
+#[path = "../support/mod.rs"]
+mod support;
