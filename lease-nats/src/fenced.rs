@@ -152,6 +152,7 @@ impl Fenced {
                 return Ok(Write::Stored { sequence: seq });
             }
         }
+        self.wire.link.suspect();
         Err(busy())
     }
 

@@ -1,7 +1,7 @@
 //! The connection: requests and answers, on a thread that nobody else can block.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_nats::connection::State;
@@ -9,7 +9,7 @@ use async_nats::{Client, Event, HeaderMap, Message, ServerError, ServerInfo, Sub
 use bytes::Bytes;
 use futures::StreamExt;
 use lease_core::clock::within;
-use lease_core::{Clock, Error, Result};
+use lease_core::{Clock, Error, Moment, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -32,6 +32,10 @@ pub(crate) struct Link {
     clock: Arc<dyn Clock>,
     patience: Duration,
     runtime: Handle,
+    /// How many servers there are to choose from, as far as was told.
+    servers: usize,
+    /// When the connection was last given up for another server.
+    moved: Mutex<Option<Moment>>,
     /// Dropped with the link: the connection's thread then ends.
     _stop: oneshot::Sender<()>,
 }
@@ -70,6 +74,8 @@ impl Link {
             clock: Arc::clone(&options.clock),
             patience: options.timeout,
             runtime,
+            servers: options.servers.len(),
+            moved: Mutex::default(),
             _stop: stop,
         })
     }
@@ -121,7 +127,29 @@ impl Link {
         work: impl Future<Output = std::result::Result<T, Failure>>,
     ) -> std::result::Result<T, Failure> {
         let answer = within(&self.clock, self.patience, work).await;
-        answer.unwrap_or(Err(Failure::TimedOut(self.patience)))
+        answer.unwrap_or_else(|| {
+            self.suspect();
+            Err(Failure::TimedOut(self.patience))
+        })
+    }
+
+    /// Leaves a server that does not get anything done for another one, if there is one: it may have
+    /// stopped, or lost its cluster. Not again soon, for the others may be no better.
+    pub(crate) fn suspect(&self) {
+        const AGAIN: Duration = Duration::from_secs(3);
+        let known = self.servers.max(self.client.server_info().connect_urls.len());
+        let now = self.clock.now();
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        if known < 2 || !self.is_connected() || moved.is_some_and(|at| now.since(at) < AGAIN) {
+            return;
+        }
+        *moved = Some(now);
+        let client = self.client.clone();
+        self.runtime.spawn(async move {
+            tracing::debug!("leaving a server that gets nothing done");
+            // It ends with the connection, if that is being closed.
+            let _ = client.force_reconnect().await;
+        });
     }
 
     /// The next of several answers.

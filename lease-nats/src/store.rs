@@ -8,7 +8,7 @@ use lease_core::{
     Capabilities, Epoch, Error, Moment, Name, Nonce, Result, Snapshot, TimeAuthority,
 };
 
-use crate::error::KIND;
+use crate::error::{KIND, busy};
 use crate::key::Keys;
 use crate::memo::{Content, Memo, Place};
 use crate::record::{Anchor, revision, stand_in};
@@ -181,6 +181,13 @@ impl Nats {
     pub(crate) async fn is_behind(&self, acknowledged: u64) -> Result<bool> {
         let info = self.wire.info(None).await?;
         Ok(info.created == self.opened.created && info.last_seq < acknowledged)
+    }
+
+    /// A step that was refused over and over because others are on their way. A server that lost its
+    /// cluster says nothing else.
+    pub(crate) fn busy(&self) -> Error {
+        self.wire.link.suspect();
+        busy()
     }
 
     /// An answer that cannot be: it is from before a write that was acknowledged.

@@ -117,7 +117,7 @@ async fn messages_that_are_no_records_do_no_harm() {
     ] {
         bucket.put(&key, b"hello".to_vec()).await;
     }
-    assert_eq!(ann.names().await.unwrap(), [repo.clone()]);
+    assert_eq!(ann.names().await.unwrap(), std::slice::from_ref(&repo));
     assert_eq!(ann.inspect(&repo).await.unwrap().writers.len(), 1);
     let waits = support::drain(&ann, &claim(&repo, Mode::Exclusive, TTL)).await;
     assert_eq!(waits.waiting_for.writers, 1);

@@ -1,5 +1,4 @@
 //! Requests that get through while their answers do not, and requests that arrive late.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -3,7 +3,6 @@
 use lease_core::backend::Renewed;
 use lease_core::{HolderInfo, Holding, LossReason, Mode, Result};
 
-use crate::error::busy;
 use crate::record::revision;
 use crate::store::{Nats, TRIES};
 use crate::wire::{Leaves, Put};
@@ -33,6 +32,6 @@ impl Nats {
                 return Ok(Renewed::Renewed { revision: revision(seq), drain: false });
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 }

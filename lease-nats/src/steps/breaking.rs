@@ -4,7 +4,6 @@ use bytes::Bytes;
 use lease_core::backend::Broken;
 use lease_core::{BreakNote, Name, Nonce, Result, State};
 
-use crate::error::busy;
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, stand_in};
@@ -42,7 +41,7 @@ impl Nats {
                 return Ok(Broken::Broken { epoch });
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// The anchor without the exclusive of this nonce; nothing if it is not there.

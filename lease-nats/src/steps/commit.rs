@@ -3,7 +3,6 @@
 use lease_core::backend::Committed;
 use lease_core::{Epoch, Holding, Result, State};
 
-use crate::error::busy;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, revision};
 use crate::store::{Nats, TRIES};
@@ -35,7 +34,7 @@ impl Nats {
                 return Ok(committed);
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// Grants the exclusive that an anchor holds, if it still is at this write; `shared` says

@@ -4,7 +4,6 @@ use lease_core::backend::Confirmed;
 use lease_core::{Holding, Mode, Result};
 
 use super::own::is_handed_over;
-use crate::error::busy;
 use crate::store::{Nats, TRIES};
 use crate::wire::{Put, When};
 
@@ -40,6 +39,6 @@ impl Nats {
                 Put::Busy => own = Some(found),
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 }

@@ -3,7 +3,6 @@
 use lease_core::backend::Evicted;
 use lease_core::{Judged, Mode, Name, Result, Target};
 
-use crate::error::busy;
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, sequence, stand_in};
@@ -57,7 +56,7 @@ impl Nats {
                 Put::Busy => {}
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     async fn evict_exclusive(&self, name: &Name, target: &Target, seq: u64) -> Result<Evicted> {
@@ -72,7 +71,7 @@ impl Nats {
                 Put::Busy => {}
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// The anchor as it was left by this write; nothing if it has moved.

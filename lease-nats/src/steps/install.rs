@@ -3,7 +3,6 @@
 use lease_core::backend::Installed;
 use lease_core::{Claim, Judged, Mode, Result, Snapshot, State, Target};
 
-use crate::error::busy;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, Holder, revision, sequence};
 use crate::store::{Nats, TRIES};
@@ -47,7 +46,7 @@ impl Nats {
                 return Ok(Installed::Here(revision(seq)));
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// The anchor without the exclusive that was judged, if it may be removed at this very write.

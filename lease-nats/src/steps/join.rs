@@ -4,7 +4,7 @@ use lease_core::backend::{Evicted, Joined};
 use lease_core::{Claim, Grant, Holding, Policy, Result};
 
 use super::judge::Verdict;
-use crate::error::{busy, is_unclear};
+use crate::error::is_unclear;
 use crate::record::revision;
 use crate::store::{Nats, TRIES};
 use crate::wire::Put;
@@ -44,7 +44,7 @@ impl Nats {
                 return Ok(Joined::Granted(Grant { holding, epoch, took_over }));
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// Inserts the record at this write of the anchor; nothing if that has moved.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures::future::try_join_all;
 use lease_core::{Error, Freshness, Mode, Name, Nonce, Record, Result, Snapshot, State};
 
-use crate::error::{KIND, busy};
+use crate::error::KIND;
 use crate::key::{Keys, Part};
 use crate::memo::{Content, Place};
 use crate::record::{Spoilt, Writer, sequence};
@@ -66,7 +66,7 @@ impl Nats {
             };
             self.swap(look.place.seq, anchor.sharing(true), Leaves::Quiet).await?;
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// All of `name`, as of no earlier than the witness was stored. Without a witness it is what

@@ -3,7 +3,6 @@
 use lease_core::backend::Registered;
 use lease_core::{Claim, Epoch, Result};
 
-use crate::error::busy;
 use crate::key::Keys;
 use crate::memo::{Content, Place, Written};
 use crate::record::{Writer, revision};
@@ -40,7 +39,7 @@ impl Nats {
                 return Ok(Registered::Here(revision(seq)));
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// Inserts a writer's record while the anchor is at this write: nobody excludes, and whoever

@@ -7,7 +7,6 @@ use lease_core::backend::Renewed;
 use lease_core::{Holding, LossReason, Mode, Name, Result};
 
 use super::own::is_handed_over;
-use crate::error::busy;
 use crate::record::revision;
 use crate::store::{Nats, TRIES};
 use crate::wire::{Leaves, Put};
@@ -68,6 +67,6 @@ impl Nats {
                 Put::Busy => own = Some(found),
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 }

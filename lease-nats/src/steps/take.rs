@@ -8,7 +8,7 @@ use lease_core::{
 
 use super::judge::Verdict;
 use super::look::Look;
-use crate::error::{busy, is_unclear};
+use crate::error::is_unclear;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, Holder, revision, sequence};
 use crate::store::{Nats, TRIES};
@@ -34,7 +34,7 @@ impl Nats {
             Some(draining) => {
                 let mine = draining.holding.next_beat();
                 let answer = self.renew_all(std::slice::from_ref(&mine)).await.pop();
-                match answer.unwrap_or_else(|| Err(busy()))? {
+                match answer.unwrap_or_else(|| Err(self.busy()))? {
                     Renewed::Renewed { revision, .. } => {
                         (mine.acknowledged(revision), draining.took_over)
                     }
@@ -105,7 +105,7 @@ impl Nats {
             futures::future::try_join_all(evictions).await?;
             (evicted, took_over) = (true, true);
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// X1: the write that makes this claim the exclusive, over a stale one if the policy allows.
@@ -144,7 +144,7 @@ impl Nats {
                 return Ok(begun);
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// Writes the exclusive: granted at once where no writer can be there, else draining. Nothing

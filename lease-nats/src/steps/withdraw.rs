@@ -7,7 +7,6 @@ use lease_core::backend::Withdrawn;
 use lease_core::{Holding, Mode, Nonce, Result};
 
 use super::own::Own;
-use crate::error::busy;
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, sequence};
@@ -52,7 +51,7 @@ impl Nats {
                 return Ok(withdrawn);
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     async fn withdraw_writer(&self, mine: &Holding) -> Result<Withdrawn> {
@@ -84,7 +83,7 @@ impl Nats {
                 return Ok(withdrawn);
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 
     /// Marks a writer's key as ended for this long, if it still is at this write.
@@ -104,7 +103,7 @@ impl Nats {
                 return Ok(());
             }
         }
-        Err(busy())
+        Err(self.busy())
     }
 }
 

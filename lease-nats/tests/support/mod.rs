@@ -11,6 +11,7 @@ use lease_core::{Backend, Claim, Clock, Grant, HolderInfo, Jitter, Mode, Name, P
 use lease_nats::{Nats, Options};
 
 pub mod bucket;
+pub mod cut;
 pub mod distance;
 pub mod server;
 

@@ -46,7 +46,7 @@ impl Server {
         Self::on(None, ports::<1>()[0], "")
     }
 
-    fn on(version: Option<&str>, port: u16, config: &str) -> Self {
+    pub fn on(version: Option<&str>, port: u16, config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nats.conf");
         fs::write(&path, format!("listen: \"127.0.0.1:{port}\"\n{config}")).unwrap();
@@ -92,7 +92,14 @@ pub fn shared() -> &'static testbed::Server {
     SHARED.get_or_init(|| testbed::nats::single().unwrap())
 }
 
-fn ports<const N: usize>() -> [u16; N] {
+/// One that a test may kill and start again.
+pub fn own() -> testbed::Server {
+    let server = testbed::nats::single().unwrap();
+    assert!(server.is_ours(), "unset LEASE_TEST_NATS_URL: this test kills its server");
+    server
+}
+
+pub fn ports<const N: usize>() -> [u16; N] {
     // Held together, so that they differ.
     let listeners = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())

@@ -1,0 +1,66 @@
+//! Three servers whose cables between each other can be cut, while clients still reach each.
+
+use serde_json::Value;
+use testbed::FaultProxy;
+
+use super::server::{Server, ports};
+
+/// Three servers, each of which reaches each other one through a cable of its own.
+pub struct CutCluster {
+    nodes: Vec<Server>,
+    /// From which node, to which node.
+    cables: Vec<(usize, usize, FaultProxy)>,
+}
+
+impl CutCluster {
+    pub async fn start() -> Self {
+        let (clients, routes) = (ports::<3>(), ports::<3>());
+        let mut cables = Vec::new();
+        for from in 0..3 {
+            for to in (0..3).filter(|to| *to != from) {
+                let address = format!("127.0.0.1:{}", routes[to]).parse().unwrap();
+                cables.push((from, to, FaultProxy::start(address).await.unwrap()));
+            }
+        }
+        let start = |node: usize| {
+            let mine = cables.iter().filter(|(from, ..)| *from == node);
+            let mine: Vec<String> =
+                mine.map(|(_, _, cable)| format!("nats://{}", cable.address())).collect();
+            // What they tell each other of themselves leads nowhere: else they would find ways
+            // around the cables.
+            let config = format!(
+                "server_name: node-{node}\njetstream {{ store_dir: store }}\n\
+                 cluster {{ name: cut, listen: \"127.0.0.1:{}\", advertise: \"127.0.0.1:1\", \
+                 no_advertise: true, routes: [{}] }}\n",
+                routes[node],
+                mine.join(", ")
+            );
+            Server::on(None, clients[node], &config)
+        };
+        Self { nodes: (0..3).map(start).collect(), cables }
+    }
+
+    pub fn url(&self) -> String {
+        self.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",")
+    }
+
+    /// Cuts one off from the others, in the middle of whatever they say.
+    pub fn cut_off(&self, node: usize) {
+        self.of(node).for_each(FaultProxy::black_hole);
+    }
+
+    pub fn heal(&self, node: usize) {
+        self.of(node).for_each(FaultProxy::heal);
+    }
+
+    fn of(&self, node: usize) -> impl Iterator<Item = &FaultProxy> {
+        let touches =
+            move |(from, to, _): &&(usize, usize, FaultProxy)| [*from, *to].contains(&node);
+        self.cables.iter().filter(touches).map(|(_, _, cable)| cable)
+    }
+}
+
+/// The number in the name of the node that leads a bucket, as its information says.
+pub fn leader_of(info: &Value) -> Option<usize> {
+    info["cluster"]["leader"].as_str()?.strip_prefix("node-")?.parse().ok()
+}
