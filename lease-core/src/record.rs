@@ -97,7 +97,7 @@ impl Holding {
     /// The same, about to be renewed: its next beat.
     #[must_use]
     pub fn next_beat(&self) -> Self {
-        Self { beat: self.beat + 1, ..self.clone() }
+        Self { beat: self.beat.saturating_add(1), ..self.clone() }
     }
 
     /// The same, after the store acknowledged the write with beat `self.beat` as `revision`.

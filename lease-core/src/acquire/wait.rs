@@ -53,7 +53,7 @@ impl<'a> Waiter<'a> {
             timing.poll_to()
         };
         let pause = self.pause.unwrap_or_else(|| timing.poll_from()).min(longest);
-        self.pause = Some((pause * Self::GROWTH).min(longest));
+        self.pause = Some(pause.saturating_mul(Self::GROWTH).min(longest));
 
         // Between a half and the whole of it, so that waiters who started together come apart.
         let jitter = &self.parts.jitter;

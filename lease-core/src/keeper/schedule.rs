@@ -52,6 +52,10 @@ struct Kept {
     believed_until: Moment,
     renew_at: Moment,
     in_flight: Option<Moment>,
+    /// The belief that the renewal in flight asked for: a later change of the ttl does not alter it.
+    asked_belief: Duration,
+    /// Whether the ttl was changed while a renewal was in flight, so that another is due at once.
+    retimed: bool,
 }
 
 impl Kept {
@@ -90,7 +94,16 @@ impl Schedule {
     ) {
         let renew_at = sent.plus(self.interval(&timing));
         let believed_until = sent.plus(belief);
-        let kept = Kept { holding, timing, belief, believed_until, renew_at, in_flight: None };
+        let kept = Kept {
+            holding,
+            timing,
+            belief,
+            believed_until,
+            renew_at,
+            in_flight: None,
+            asked_belief: belief,
+            retimed: false,
+        };
         self.due.insert((kept.due(), id));
         self.leases.insert(id, kept);
     }
@@ -167,6 +180,7 @@ impl Schedule {
             }
             self.due.remove(&(kept.due(), id));
             kept.in_flight = Some(now);
+            (kept.asked_belief, kept.retimed) = (kept.belief, false);
             kept.holding = kept.holding.next_beat();
             // R17: a ttl that was shortened cuts the belief when the renewal that says so is sent.
             kept.believed_until = kept.believed_until.min(now.plus(kept.belief));
@@ -204,7 +218,7 @@ impl Schedule {
             let timing = kept.timing;
             let interval = self.interval(&timing);
             if let Some(kept) = self.leases.get_mut(&id) {
-                kept.renew_at = sent.plus(interval).max(now);
+                kept.renew_at = if kept.retimed { now } else { sent.plus(interval).max(now) };
             }
         }
         if let Some(kept) = self.leases.get(&id) {
@@ -221,6 +235,7 @@ impl Schedule {
         kept.belief = belief;
         kept.holding.ttl = timing.ttl();
         kept.renew_at = now;
+        kept.retimed = kept.in_flight.is_some();
         self.due.insert((kept.due(), id));
     }
 
@@ -248,7 +263,7 @@ impl Kept {
         match answer {
             Ok(Renewed::Renewed { revision, drain }) => {
                 self.holding = self.holding.acknowledged(revision.clone());
-                self.believed_until = sent.plus(self.belief);
+                self.believed_until = sent.plus(self.asked_belief);
                 if self.believed_until <= now {
                     return Verdict::Lost(LossReason::Expired);
                 }

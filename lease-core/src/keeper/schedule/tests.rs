@@ -176,6 +176,24 @@ fn a_shorter_ttl_cuts_the_belief_when_it_is_sent() {
     assert_eq!(schedule.believed_until(ID), Some(now.plus(SECOND * 2)));
 }
 
+/// A renewal with the old ttl is on its way when the ttl is lengthened: its answer gives the old
+/// belief, since the store judges by the old ttl, and the next renewal is due at once.
+#[test]
+fn a_longer_ttl_counts_only_for_the_renewal_that_carries_it() {
+    let mut schedule = one_lease();
+    let sent = START.plus(SECOND * 5);
+    schedule.renewals(sent);
+    let long = Timing::with_ttl(SECOND * 600).build().unwrap();
+    schedule.retime(ID, long, SECOND * 570, sent.plus(SECOND));
+
+    let answered = sent.plus(SECOND * 2);
+    let verdict = schedule.answered(ID, sent, &renewed("1"), answered);
+
+    assert_eq!(verdict, Verdict::Held { until: sent.plus(belief()), drain: false });
+    assert_eq!(schedule.wake_at(), Some(answered));
+    assert_eq!(schedule.renewals(answered)[0].1.ttl, SECOND * 600);
+}
+
 /// One request carries those that are due and those that are due soon, and no others.
 #[test]
 fn leases_that_are_due_about_now_go_together() {
