@@ -11,7 +11,5 @@ mod json;
 mod killed;
 mod losing;
 mod signals;
-mod surroundings;
-mod terminal;
 mod two_shells;
 mod writers;

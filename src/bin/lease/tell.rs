@@ -1,14 +1,13 @@
 //! What `lease run` tells while it goes: lines for people, or JSON for machines.
 
-use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leasehold::{Lease, LossReason, Name, Released, Status, Waiting};
+use leasehold::{Lease, LossReason, Name, Released, Waiting};
 use serde::Serialize;
 
 use crate::exit::{Failure, with_sources};
-use crate::show::{RecordView, span, standing};
+use crate::show::{RecordView, seconds, standing};
 
 /// One thing that happened, as a JSON line. Fields are added in later versions, never renamed.
 #[derive(Debug, Serialize)]
@@ -93,14 +92,16 @@ impl Teller {
             }
             (None, None) => return,
         };
-        let line = format!("lease: waiting for `{}` ({}): {text}", self.name, span(waiting.waited));
+        let line =
+            format!("lease: waiting for `{}` ({}): {text}", self.name, seconds(waiting.waited));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if stderr().is_terminal() {
             // One line that is written over.
-            say_part(&format!("\r\x1b[2K{}", cut(&line, width())));
+            eprint!("\r\x1b[2K{line}");
+            let _ = stderr().flush();
             last.open = true;
         } else if last.about != about {
-            say(&line);
+            eprintln!("{line}");
         }
         last.about = about;
     }
@@ -109,7 +110,8 @@ impl Teller {
     pub(crate) fn waited(&self) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut last.open) {
-            say_part("\r\x1b[2K");
+            eprint!("\r\x1b[2K");
+            let _ = stderr().flush();
         }
     }
 
@@ -131,12 +133,11 @@ impl Teller {
             let (name, remaining_ms) = (self.name.as_str(), remaining.as_millis());
             return self.event(&Event::Doubtful { name, remaining_ms });
         }
-        let why = match lease.status() {
-            Status::Doubtful => "cannot be renewed",
-            _ => "was not looked after while this process stood still",
-        };
-        let left = span(remaining);
-        say(&format!("lease: `{}` {why} and runs out in {left}: ending the command", self.name));
+        eprintln!(
+            "lease: `{}` cannot be renewed and runs out in {}: ending the command",
+            self.name,
+            seconds(remaining)
+        );
     }
 
     pub(crate) fn lost(&self, lease: &Lease, reason: LossReason) {
@@ -144,7 +145,7 @@ impl Teller {
             let (name, reason) = (self.name.as_str(), reason.to_string());
             return self.event(&Event::Lost { name, reason });
         }
-        say(&format!("lease: `{}` was lost ({reason}): ending the command", lease.name()));
+        eprintln!("lease: `{}` was lost ({reason}): ending the command", lease.name());
     }
 
     pub(crate) fn released(&self, released: Released) {
@@ -158,88 +159,37 @@ impl Teller {
         if self.json {
             return self.event(&Event::NotReleased { name: self.name.as_str(), problem });
         }
-        say(&format!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name));
+        eprintln!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name);
     }
 
     /// The command's own code could be taken for one of ours.
     pub(crate) fn command_exited(&self, code: u8) {
         if !self.json {
-            say(&format!("lease: the command itself exited with {code}"));
+            eprintln!("lease: the command itself exited with {code}");
         }
     }
 
     pub(crate) fn exited(&self, code: u8, failure: Option<&Failure>) {
         if self.json {
-            return self.event(&Event::Exit {
+            self.event(&Event::Exit {
                 name: self.name.as_str(),
                 code,
                 cause: failure.map_or("command", |failure| failure.cause.word()),
                 message: failure.map(|failure| failure.message.as_str()),
             });
         }
-        if let Some(failure) = failure {
-            say(&format!("lease: {}", failure.message));
-        }
     }
 
     fn event(&self, event: &Event<'_>) {
         if let Ok(line) = serde_json::to_string(event) {
-            say(&line);
+            eprintln!("{line}");
         }
     }
-}
-
-/// How many characters a line of the terminal has.
-fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(stderr());
-    size.map_or(0, |size| usize::from(size.ws_col))
-}
-
-/// As much of `line` as one line of the terminal has room for, since only one can be written over.
-/// Nothing is cut where the terminal does not tell its width.
-fn cut(line: &str, width: usize) -> &str {
-    let mut room = if width > 1 { width - 1 } else { usize::MAX };
-    for (at, c) in line.char_indices() {
-        // What is not ASCII may take two columns.
-        let columns = if c.is_ascii() { 1 } else { 2 };
-        if room < columns {
-            return &line[..at];
-        }
-        room -= columns;
-    }
-    line
-}
-
-/// Says a line on standard error. Where nobody reads it any more, the work goes on all the same.
-pub(crate) fn say(line: &str) {
-    say_part(&format!("{line}\n"));
-}
-
-fn say_part(text: &str) {
-    let _ = stderr().lock().write_all(text.as_bytes());
-}
-
-/// Prints lines on standard output, for as long as somebody reads them.
-pub(crate) fn print(lines: impl Display) {
-    let _ = writeln!(stdout().lock(), "{lines}");
 }
 
 /// Prints one JSON value.
 pub(crate) fn print_json(value: &impl Serialize) {
     if let Ok(text) = serde_json::to_string_pretty(value) {
-        print(text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_cut_to_the_width_of_the_terminal() {
-        assert_eq!(cut("waiting", 80), "waiting");
-        assert_eq!(cut("waiting", 5), "wait");
-        assert_eq!(cut("имя", 6), "им");
-        assert_eq!(cut("waiting", 0), "waiting");
+        println!("{text}");
     }
 }
