@@ -1,8 +1,8 @@
 //! A folder on a local or mounted disk as an object store.
 //!
-//! The driver's own [`LocalFileSystem`] does all but the listing: its listing leaves out, without a
-//! word, what it cannot look at, and shows a folder that is gone as an empty one. A lease that is
-//! left out looks free.
+//! The driver's own [`LocalFileSystem`] reads, and this lists and writes. The driver's listing
+//! leaves out, without a word, what it cannot look at, and shows a folder that is gone as an empty
+//! one: a lease that is left out looks free. About writing see [`publish`].
 
 use std::fmt;
 use std::fs;
@@ -17,27 +17,35 @@ use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{
     CopyOptions, Error as Driver, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use tokio::task::spawn_blocking;
+
+use crate::publish::{How, publish, remove};
 
 /// A folder as an object store. Clones are one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: Arc<FilePath>,
-    inner: Arc<LocalFileSystem>,
+    reads: Arc<LocalFileSystem>,
+    durable: bool,
 }
 
 impl Folder {
     /// The folder at this absolute path, which exists; `durable` writes survive a power loss.
     pub(crate) fn open(path: &FilePath, durable: bool) -> Result<Self> {
-        let inner = LocalFileSystem::new_with_prefix(path)?.with_fsync(durable);
+        let reads = Arc::new(LocalFileSystem::new_with_prefix(path)?);
         let path = path.canonicalize().map_err(generic)?;
-        Ok(Self { path: path.into(), inner: Arc::new(inner) })
+        Ok(Self { path: path.into(), reads, durable })
     }
 
     fn at(&self, path: Option<&Path>) -> PathBuf {
         let parts = path.into_iter().flat_map(Path::parts);
         parts.fold(self.path.to_path_buf(), |at, part| at.join(part.as_ref()))
+    }
+
+    fn cannot(&self, what: &str) -> Driver {
+        Driver::NotImplemented { operation: what.to_owned(), implementer: self.to_string() }
     }
 }
 
@@ -55,30 +63,60 @@ impl ObjectStore for Folder {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        // The driver makes folders that are missing. One that was unmounted or moved away must not
-        // come back empty, in the place where it was mounted.
-        let root = Arc::clone(&self.path);
-        tokio::task::spawn_blocking(move || fs::metadata(root)).await?.map_err(generic)?;
-        self.inner.put_opts(location, payload, options).await
+        let create = match options.mode {
+            PutMode::Create => true,
+            PutMode::Overwrite => false,
+            PutMode::Update(_) => return Err(self.cannot("put if unchanged")),
+        };
+        let (root, path) = (Arc::clone(&self.path), self.at(Some(location)));
+        let how = How { create, durable: self.durable };
+        let published = spawn_blocking(move || {
+            let body: Vec<&[u8]> = payload.iter().map(AsRef::as_ref).collect();
+            publish(&root, &path, &body, how)
+        });
+        match published.await? {
+            Ok(tag) => {
+                Ok(PutResult { e_tag: Some(tag), version: None, extensions: Default::default() })
+            }
+            Err(error) if create && error.kind() == ErrorKind::AlreadyExists => {
+                Err(Driver::AlreadyExists { path: location.to_string(), source: error.into() })
+            }
+            Err(error) => Err(generic(error)),
+        }
     }
 
     async fn put_multipart_opts(
         &self,
-        location: &Path,
-        options: PutMultipartOptions,
+        _: &Path,
+        _: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, options).await
+        Err(self.cannot("put in parts"))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
+        self.reads.get_opts(location, options).await
     }
 
+    /// All of them in one go, as far as they are there.
     fn delete_stream(
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
+        let folder = self.clone();
+        stream::once(async move {
+            let locations: Vec<Path> = locations.try_collect().await?;
+            let paths: Vec<_> = locations.iter().map(|path| folder.at(Some(path))).collect();
+            let removed = spawn_blocking(move || remove(&paths)).await?.map_err(generic)?;
+            match &locations[..] {
+                [only] if removed == 0 => Err(Driver::NotFound {
+                    path: only.to_string(),
+                    source: io::Error::from(ErrorKind::NotFound).into(),
+                }),
+                _ => Ok(stream::iter(locations.into_iter().map(Ok))),
+            }
+        })
+        .try_flatten()
+        .boxed()
     }
 
     /// One level is all there is of a lease name, so this is the same listing as a stream.
@@ -93,12 +131,12 @@ impl ObjectStore for Folder {
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let (root, folder) = (Arc::clone(&self.path), self.at(prefix));
         let prefix = prefix.cloned().unwrap_or_default();
-        let listed = tokio::task::spawn_blocking(move || list(&root, &folder, &prefix)).await?;
+        let listed = spawn_blocking(move || list(&root, &folder, &prefix)).await?;
         listed.map_err(generic)
     }
 
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        Err(self.cannot("copy"))
     }
 }
 
@@ -154,7 +192,7 @@ fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListRes
 }
 
 /// Whether this is the name of a file that is being written, or was when its writer was killed:
-/// the driver writes `name#<number>` and then links or renames it to `name`.
+/// it is written as `name#<number>` and then linked or renamed to `name`.
 pub(crate) fn is_staging(file: &str) -> bool {
     staged_for(file).is_some()
 }
@@ -166,8 +204,8 @@ pub(crate) fn staged_for(file: &str) -> Option<&str> {
     digits.then_some(name)
 }
 
-/// The entity tag that the driver gives this file.
-fn tag(meta: &fs::Metadata) -> io::Result<String> {
+/// The entity tag of this file, as the driver makes it.
+pub(crate) fn tag(meta: &fs::Metadata) -> io::Result<String> {
     let modified = meta.modified()?.duration_since(std::time::SystemTime::UNIX_EPOCH);
     let micros = modified.unwrap_or_default().as_micros();
     Ok(format!("\"{:x}-{micros:x}-{:x}\"", inode(meta), meta.len()))
@@ -189,7 +227,7 @@ fn generic(error: io::Error) -> Driver {
 
 #[cfg(test)]
 mod tests {
-    use object_store::{ObjectStoreExt, PutMode};
+    use object_store::ObjectStoreExt;
 
     use super::*;
 

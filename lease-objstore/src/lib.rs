@@ -13,6 +13,7 @@ mod memo;
 mod names;
 mod objects;
 mod options;
+mod publish;
 mod revision;
 mod staging;
 mod steps;

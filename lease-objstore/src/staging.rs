@@ -1,6 +1,6 @@
 //! Staging files that were left behind by processes that were killed while they wrote.
 //!
-//! The driver writes `name#<number>` and gives it its name when it is whole. Listings do not show
+//! A file is written as `name#<number>` and gets its name when it is whole. Listings do not show
 //! such a file and it holds nothing, but nobody else ever removes it.
 
 use std::fs;

@@ -40,6 +40,8 @@ where
     loop {
         let seen = backend.observe(&claim.name).await?;
         let Some(shown) = seen.exclusive.as_ref().filter(|x| x.nonce == claim.nonce) else {
+            // It may stand behind another one, where the store keeps more than one for a while.
+            backend.withdraw(&mine).await.ok();
             return Ok(Taken::Displaced(seen.epoch));
         };
         // The answer to an earlier commit may have been lost.

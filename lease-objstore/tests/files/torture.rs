@@ -245,14 +245,14 @@ async fn no_beliefs_overlap_and_tokens_only_rise() {
     // More of them for whoever has the time.
     let seeds = std::env::var("LEASE_TORTURE_SEEDS").ok().and_then(|text| text.parse().ok());
     let (mut grants, mut losses) = (0, 0);
-    for seed in 0..seeds.unwrap_or(20) {
+    for seed in 0..seeds.unwrap_or(10) {
         let ledger = run(seed, Broken::Nothing).await;
         assert!(ledger.violations.is_empty(), "seed {seed}: {:#?}", ledger.violations);
         grants += ledger.grants;
         losses += ledger.losses;
     }
-    assert!(grants > 300, "{grants} grants are no torture");
-    assert!(losses > 5, "{losses} losses are no torture");
+    assert!(grants > 150, "{grants} grants are no torture");
+    assert!(losses > 2, "{losses} losses are no torture");
 }
 
 /// The control: each of these is seen.
