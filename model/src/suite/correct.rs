@@ -1,7 +1,7 @@
 //! The settings in which the correct protocol is searched to the end.
 
 use super::{W, X};
-use crate::files::{self, Over};
+use crate::files::{self, Deadline, Over};
 use crate::general::{self, Evidence, Mode, Resource};
 use crate::run::Run;
 
@@ -72,6 +72,7 @@ fn general_runs() -> Vec<general::Setting> {
             ..general("WX, nothing taken over", &[W, X])
         },
         Setting { same_name: true, deaths: 1, ..general("XX of one name, one dies", &[X, X]) },
+        Setting { ttl: 3, unclear: None, ..general("WX, ttl 3, any number unclear", &[W, X]) },
         Setting { other_ttl: 1, ..general("WX, ttl changes", &[W, X]) },
         Setting { clock_late: 1, margin: 1, ..general("WX, clocks late by the margin", &[W, X]) },
         Setting { granularity: 2, margin: 1, ..general("WX, coarse store clock", &[W, X]) },
@@ -116,7 +117,15 @@ fn file_runs() -> Vec<files::Setting> {
         Setting { unclear: None, late: 1, ..files("XX, any number unclear, one late", &[X, X]) },
         files("WWX", &[W, W, X]),
         Setting { renew: false, ..files("WXX, no renewals", &[W, X, X]) },
+        Setting { ttl: 3, ..files("WX, ttl 3", &[W, X]) },
         Setting { over: Over::ByAge, ..files("WX, over by age", &[W, X]) },
+        Setting { deadline: Deadline::Sent, ..files("WX, no F3 but sent in time", &[W, X]) },
+        Setting { deadline: Deadline::Sent, ..files("XX, no F3 but sent in time", &[X, X]) },
+        Setting {
+            deadline: Deadline::Sent,
+            collects: true,
+            ..files("WX, garbage, no F3 but sent in time", &[W, X])
+        },
         Setting { collects: true, ttl: 1, ..files("WX, garbage, ttl 1", &[W, X]) },
         Setting { collects: true, ..files("XX, garbage", &[X, X]) },
     ];
