@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lease_core::backend::{Confirmed, Taken};
 use lease_core::clock::{SystemClock, within};
-use lease_core::{Backend, Clock, Coordinator, Error, Lease, Mode, Moment, Status, Timing};
+use lease_core::{
+    Backend, Claim, Clock, Coordinator, Error, Lease, Mode, Moment, Policy, Status, Timing,
+};
 use lease_mongo::{Mongo, Options};
 use mongodb::bson::doc;
+use support::wire::claim;
 use support::{fresh_database, shell, url_of};
 use testbed::mongo::ReplicaSet;
 
@@ -220,6 +224,49 @@ async fn believes(lease: &Lease, from: Moment) -> Moment {
         pass(Duration::from_millis(10)).await;
     }
     to
+}
+
+/// A primary is stopped with requests in its ears, another is elected and gives the lease to Bob, and
+/// the first goes on and answers. It confirms nothing, and shows nothing of the past (rule R3).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_was_stopped_confirms_nothing() {
+    let cluster = Cluster::start();
+    let before = blocking(|| cluster.set.primary().expect("a primary"));
+    let old = cluster.set.members().nth(before).expect("a member");
+    let database = cluster.url.rsplit_once('/').expect("a database").1;
+    let database = database.split('?').next().expect("a name");
+    // Knows this member only, and waits for it.
+    let url = url_of(old.url(), database, "&timeoutMS=40000");
+    let ann = lease_mongo::connect(Options::parse(&url).expect("a URL")).await.expect("there");
+    let anns_claim = Claim { ttl: Duration::from_secs(2), ..claim("store", Mode::Exclusive) };
+    let taken = ann.take(&anns_claim, None, &Policy::expired()).await.expect("an answer");
+    let Taken::Granted(anns) = taken else { panic!("it is free: {taken:?}") };
+    let bob = cluster.client().await;
+
+    old.pause().expect("it stops");
+    let asked = {
+        let (ann, mine, name) = (ann.clone(), anns.holding.clone(), anns_claim.name.clone());
+        tokio::spawn(async move { tokio::join!(ann.confirm(&mine), ann.observe(&name)) })
+    };
+    let taking = async {
+        // The same attempt again and again: one whose answer was lost may have got through.
+        let next = claim("store", Mode::Exclusive);
+        loop {
+            match bob.take(&next, None, &Policy::expired()).await {
+                Ok(Taken::Granted(grant)) => return grant,
+                Ok(_) | Err(Error::Unavailable { .. }) => pass(Duration::from_millis(100)).await,
+                Err(error) => panic!("neither held nor away: {error}"),
+            }
+        }
+    };
+    let bobs = within(&clock(), Duration::from_secs(30), taking).await.expect("another primary");
+    assert!(bobs.epoch > anns.epoch);
+    old.resume().expect("it goes on");
+    let (confirmed, observed) = asked.await.expect("no panic");
+    assert!(!matches!(confirmed, Ok(Confirmed::Held { .. })), "bob holds: {confirmed:?}");
+    if let Ok(seen) = observed {
+        assert_eq!(seen.epoch, bobs.epoch, "an old state must not be shown");
+    }
 }
 
 /// All members are gone: the holder is doubtful, then lost by its own clock; nothing hangs.
