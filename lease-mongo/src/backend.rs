@@ -16,7 +16,7 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 
 use crate::error::{KIND, nonsense, translate};
 use crate::pipelines::{self, Step};
-use crate::record::{Lease, beat, damaged, epoch, is_sound, number, revision};
+use crate::record::{Lease, beat, damaged, epoch, is_sound, number, revision, says};
 use crate::renew::renew;
 use crate::store::Mongo;
 use crate::watch::Changes;
@@ -67,7 +67,7 @@ impl Backend for Mongo {
             return Ok(Committed::Lost);
         };
         let granted = match shown.get_document("x") {
-            Ok(x) if shown.get_bool("own") == Ok(true) => x.contains_key("granted"),
+            Ok(x) if says(&shown, "own") => x.contains_key("granted"),
             _ => false,
         };
         if !granted {
@@ -102,7 +102,7 @@ impl Backend for Mongo {
         if from >= Some(beat(mine.acknowledged)) {
             return Ok(Confirmed::Lost(LossReason::HandedOver));
         }
-        let excluded = found.get_bool("excluded") == Ok(true);
+        let excluded = says(&found, "excluded");
         Ok(Confirmed::Held { drain: mine.mode == Mode::Writer && excluded })
     }
 
@@ -239,8 +239,4 @@ fn own_revision(name: &Name, record: &Bson) -> Result<Revision> {
     let record = record.as_document().ok_or_else(|| damaged(name))?;
     let at = number(record, "beat").ok_or_else(|| damaged(name))?;
     Ok(revision(at, record.contains_key("granted")))
-}
-
-fn says(shown: &Document, field: &str) -> bool {
-    shown.get_bool(field) == Ok(true)
 }

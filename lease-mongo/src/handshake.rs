@@ -9,7 +9,7 @@ use mongodb::bson::Document;
 
 use crate::error::nonsense;
 use crate::pipelines::{self, Image, Step};
-use crate::record::{Lease, beat, number, parse_revision};
+use crate::record::{Lease, beat, number, parse_revision, says};
 use crate::store::Mongo;
 
 impl Mongo {
@@ -108,7 +108,7 @@ impl Mongo {
             });
         };
         let x = shown.get_document("x").map_err(|_| nonsense("the record has vanished"))?;
-        let took_over = x.get_bool("over") == Ok(true);
+        let took_over = says(x, "over");
         let holding = match round {
             None => Holding::created(claim, own.revision.clone()),
             Some(mine) => mine.acknowledged(own.revision.clone()),
@@ -139,7 +139,7 @@ fn granted(claim: &Claim, own: &Document) -> Result<Grant> {
     let at = number(own, "beat").ok_or_else(|| crate::record::damaged(&claim.name))?;
     let epoch = crate::record::epoch(&claim.name, own)?;
     let holding = Holding::created(claim, crate::record::revision(at, false));
-    let took_over = own.get_bool("over") == Ok(true);
+    let took_over = says(own, "over");
     Ok(Grant { holding: Holding { epoch: Some(epoch), ..holding }, epoch, took_over })
 }
 

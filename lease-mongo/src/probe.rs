@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::Options;
 use crate::error::{code, denied, not_a_collection};
-use crate::record::number;
+use crate::record::{number, says};
 use crate::store::Place;
 
 /// What kind of deployment the leases are kept in.
@@ -33,8 +33,8 @@ pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topolog
              cannot do safely",
         ));
     }
-    let is = |field: &str| hello.get_bool(field).unwrap_or_default();
-    if hello.get_str("msg") == Ok("isdbgrid") || hello.contains_key("serviceId") {
+    if hello.get_str("msg").is_ok_and(|text| text == "isdbgrid") || hello.contains_key("serviceId")
+    {
         if options.allow_mongos {
             return Ok(Topology::Mongos);
         }
@@ -46,7 +46,7 @@ pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topolog
         ));
     }
     if hello.contains_key("setName") {
-        if is("isWritablePrimary") || options.read_only {
+        if says(&hello, "isWritablePrimary") || options.read_only {
             return Ok(Topology::ReplicaSet);
         }
         return Err(Error::misconfigured(
@@ -103,7 +103,7 @@ fn suits(found: &Document) -> Result<()> {
     }
     let Ok(options) = found.get_document("options") else { return Ok(()) };
     let refuse = |problem: &'static str, fix: &'static str| Err(Error::misconfigured(problem, fix));
-    if options.get_bool("capped") == Ok(true) {
+    if says(options, "capped") {
         return refuse(
             "the lease collection is capped: the server would delete leases to make room",
             "keep leases in an ordinary collection",
@@ -164,7 +164,7 @@ fn allows(privilege: &Document, action: &str, place: &Place) -> bool {
     let is = |field: &str, wanted: &str| {
         resource.get_str(field).is_ok_and(|text| text.is_empty() || text == wanted)
     };
-    let applies = resource.get_bool("anyResource") == Ok(true)
+    let applies = says(resource, "anyResource")
         || (is("db", place.database.name()) && is("collection", &place.collection));
     let actions = privilege.get_array("actions");
     applies && actions.is_ok_and(|actions| actions.iter().any(|one| one.as_str() == Some(action)))

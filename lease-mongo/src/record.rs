@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use lease_core::{
     Claim, Epoch, Error, Freshness, Mode, Name, Nonce, Record, Result, Revision, Snapshot, State,
-    Timing, Unreadable,
+    Unreadable,
 };
 use mongodb::bson::{Bson, DateTime, Document, doc};
 
 mod info;
+mod kind;
 
 pub(crate) use info::to_bson as info_to_bson;
+use kind::{Kind, exclusive_nonce};
 
 /// The format that this version writes, of documents and of records.
 pub(crate) const VERSION: i32 = 1;
@@ -48,44 +50,6 @@ pub(crate) fn revision(beat: i64, granted: bool) -> Revision {
 pub(crate) fn parse_revision(revision: &Revision) -> Option<(i64, bool)> {
     let (beat, granted) = revision.as_str().split_once('.')?;
     Some((beat.parse().ok()?, granted == "1"))
-}
-
-/// How a record stands; the twin of what the pipelines ask the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// It can be read.
-    Readable { ttl: i64, beat: i64, at: DateTime },
-    /// A later version wrote it.
-    Newer(u64),
-    /// Nobody can have written it so.
-    Odd(&'static str),
-}
-
-impl Kind {
-    pub(crate) fn of(record: &Bson, mode: Mode, now: DateTime) -> Self {
-        let Bson::Document(record) = record else { return Self::Odd("it is no record") };
-        let longest = millis(Timing::MAX_TTL);
-        match number(record, "v") {
-            Some(version) if version > i64::from(VERSION) => {
-                return Self::Newer(u64::try_from(version).unwrap_or(0));
-            }
-            Some(version) if version == i64::from(VERSION) => {}
-            _ => return Self::Odd("it has no version"),
-        }
-        let (Ok(ttl), Ok(beat), Ok(at)) =
-            (record.get_i64("ttl"), record.get_i64("beat"), record.get_datetime("at"))
-        else {
-            return Self::Odd("a part of it is missing");
-        };
-        let ahead = at.timestamp_millis().saturating_sub(now.timestamp_millis());
-        if ttl <= 0 || ttl > longest || ahead > longest {
-            return Self::Odd("its times are impossible");
-        }
-        if mode == Mode::Exclusive && exclusive_nonce(record).is_none() {
-            return Self::Odd("it has no nonce");
-        }
-        Self::Readable { ttl, beat, at: *at }
-    }
 }
 
 /// The document of one name, or the part of it that an answer showed, with the server's time.
@@ -199,7 +163,7 @@ impl<'a> Lease<'a> {
 
 /// What a step says of a document that it must not touch.
 pub(crate) fn is_sound(name: &Name, shown: &Document) -> Result<()> {
-    if shown.get_bool("sound") == Ok(true) {
+    if says(shown, "sound") {
         return Ok(());
     }
     match number(shown, "v") {
@@ -229,6 +193,11 @@ pub(crate) fn damaged(name: &Name) -> Error {
     )
 }
 
+/// Whether a field is true.
+pub(crate) fn says(document: &Document, field: &str) -> bool {
+    matches!(document.get(field), Some(Bson::Boolean(true)))
+}
+
 /// A whole number, of whichever type a person or a tool may have written it.
 pub(crate) fn number(document: &Document, field: &str) -> Option<i64> {
     match document.get(field)? {
@@ -238,10 +207,6 @@ pub(crate) fn number(document: &Document, field: &str) -> Option<i64> {
         Bson::Double(number) => Some(*number as i64),
         _ => None,
     }
-}
-
-fn exclusive_nonce(record: &Document) -> Option<Nonce> {
-    record.get_str("nonce").ok()?.parse().ok()
 }
 
 fn exclusive_id(record: &Bson) -> Nonce {

@@ -12,7 +12,7 @@ use lease_core::{Error, Holding, LossReason, Mode, Result};
 use mongodb::bson::{Bson, Document, doc};
 
 use crate::error::translate_part;
-use crate::record::{VERSION, beat, millis, number, revision};
+use crate::record::{VERSION, beat, millis, number, revision, says};
 use crate::store::{Place, check, concern};
 
 /// How many leases go in one command.
@@ -141,7 +141,7 @@ impl Found {
         if number(own, "beat") != Some(beat(mine.beat)) {
             return Renewed::Lost(LossReason::Displaced);
         }
-        let drain = mine.mode == Mode::Writer && document.get_bool("excluded") == Ok(true);
+        let drain = mine.mode == Mode::Writer && says(document, "excluded");
         match renewed(mine, drain) {
             // The commit whose answer was lost is seen here.
             Renewed::Renewed { .. } if mine.mode == Mode::Exclusive => Renewed::Renewed {

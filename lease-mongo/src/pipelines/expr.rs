@@ -88,7 +88,7 @@ pub(crate) fn writer_after(path: &str, ttls: i64) -> Document {
 }
 
 /// `fresh`, `stale`, `newer` where a later version wrote the record, or `odd` where nobody can have
-/// written it so. The twin of [`record::Kind::of`].
+/// written it so. The twin of `record::Kind::of`.
 fn standing(path: &str, also: Option<Document>, ttls: i64) -> Document {
     let of = |field: &str| format!("{path}.{field}");
     let longest = record::millis(Timing::MAX_TTL);
