@@ -46,7 +46,7 @@ pub async fn connect(options: Options) -> Result<Nats> {
     for warning in &warnings {
         tracing::warn!(bucket = options.bucket, "{warning}");
     }
-    Ok(Nats::new(wire, &info, warnings, Jitter::system().nonce()))
+    Ok(Nats::new(wire, &info, warnings, options.clock_skew, Jitter::system().nonce()))
 }
 
 /// What the server says of the bucket, which is created if that is wanted.

@@ -28,6 +28,7 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) read_only: bool,
     pub(crate) timeout: Duration,
+    pub(crate) clock_skew: Duration,
     pub(crate) own_thread: bool,
     pub(crate) clock: Arc<dyn Clock>,
     login: Login,
@@ -75,6 +76,7 @@ impl Options {
             create: true,
             read_only: false,
             timeout: Self::DEFAULT_TIMEOUT,
+            clock_skew: Duration::ZERO,
             own_thread: true,
             clock: Arc::new(SystemClock),
             login: Login::Nobody,
@@ -86,7 +88,8 @@ impl Options {
     /// its place asks for encryption.
     ///
     /// After the `?`: `replicas=3`, `create=false`, `read_only=true`, `timeout=2s`,
-    /// `credentials=FILE`, `token=TOKEN`, `tls=true`, `ca=FILE`, `cert=FILE` and `key=FILE`.
+    /// `clock_skew=500ms`, `credentials=FILE`, `token=TOKEN`, `tls=true`, `ca=FILE`, `cert=FILE`
+    /// and `key=FILE`.
     ///
     /// # Errors
     ///
@@ -123,6 +126,16 @@ impl Options {
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Sets by how much the clocks of the servers may differ; not at all where nothing is said.
+    ///
+    /// A lease is judged by the clock of whichever server leads the bucket. Beliefs end this much
+    /// earlier, so that a new leader whose clock is ahead by no more displaces nobody.
+    #[must_use]
+    pub const fn clock_skew(mut self, skew: Duration) -> Self {
+        self.clock_skew = skew;
         self
     }
 
@@ -279,6 +292,7 @@ impl fmt::Debug for Options {
             .field("create", &self.create)
             .field("read_only", &self.read_only)
             .field("timeout", &self.timeout)
+            .field("clock_skew", &self.clock_skew)
             .field("own_thread", &self.own_thread)
             .field("login", &login)
             .field("tls", &self.tls)

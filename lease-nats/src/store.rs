@@ -58,10 +58,17 @@ impl Nats {
     /// An answer of the server's clock that is older than this is asked for again.
     const SAMPLE_LASTS: Duration = Duration::from_secs(10);
 
-    pub(crate) fn new(wire: Wire, info: &Info, warnings: Vec<String>, client: Nonce) -> Self {
+    pub(crate) fn new(
+        wire: Wire,
+        info: &Info,
+        warnings: Vec<String>,
+        skew: Duration,
+        client: Nonce,
+    ) -> Self {
+        let resolution = Self::RESOLUTION.saturating_add(skew);
         let capabilities = Capabilities::reference()
-            .with_min_ttl(Self::MIN_TTL)
-            .with_clock_resolution(Self::RESOLUTION)
+            .with_min_ttl(Self::MIN_TTL.max(resolution.saturating_mul(4)))
+            .with_clock_resolution(resolution)
             .with_time(TimeAuthority::Store)
             .with_push(true)
             .with_epoch_survives_erasure(true)

@@ -137,6 +137,18 @@ async fn who_is_refused_asks_once() {
 }
 
 #[tokio::test]
+async fn a_takeover_proves_that_what_is_there_is_stale() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let (ann, bob) = (bucket.connect().await, bucket.connect().await);
+    let job = name("job");
+    acquire(&ann, &claim(&job, Mode::Exclusive, SECOND)).await;
+    pass(SECOND + SECOND / 10).await;
+    let (cost, grant) = takes(&bob, &job).await;
+    assert!(grant.took_over);
+    assert_eq!(cost, 5, "look, a write of one's own, two lists that show it, write");
+}
+
+#[tokio::test]
 async fn a_round_of_a_drain_is_a_renewal_and_two_lists() {
     let store = open(shared().url()).await;
     let repo = name("repo");

@@ -146,7 +146,7 @@ async fn work(
     };
     let from = SystemClock.now();
     let mut until = from;
-    let hold = Duration::from_millis(if round % 5 == 0 { 2500 } else { 60 });
+    let hold = Duration::from_millis(if round.is_multiple_of(5) { 2500 } else { 60 });
     while let Ok(fence) = lease.check() {
         let now = SystemClock.now();
         // Looked at before: what it says may have run out since.
@@ -200,7 +200,7 @@ async fn a_leader_that_is_cut_off_lets_nobody_in_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_server_that_dies_and_comes_back_lets_nobody_in_twice() {
     let mut server = support::server::own();
-    let field = Field::start(&server.url().to_owned(), 1).await;
+    let field = Field::start(server.url(), 1).await;
     field.goes_on().await;
     for _ in 0..2 {
         server.kill().unwrap();

@@ -61,23 +61,23 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
         "false" => Ok(false),
         _ => Err(wrong("use true or false")),
     };
+    let duration =
+        || humantime::parse_duration(value).map_err(|_| wrong("use a duration such as 2s"));
     Ok(match name {
         "replicas" => options.replicas(value.parse().map_err(|_| wrong("use 1, 3 or 5"))?),
         "create" => options.create(yes()?),
         "read_only" if yes()? => options.read_only(),
         "tls" if yes()? => options.tls(),
         "read_only" | "tls" => options,
-        "timeout" => {
-            let timeout = humantime::parse_duration(value);
-            options.timeout(timeout.map_err(|_| wrong("use a duration such as 2s"))?)
-        }
+        "timeout" => options.timeout(duration()?),
+        "clock_skew" => options.clock_skew(duration()?),
         "token" => options.token(value),
         "credentials" => options.credentials(value),
         "ca" => options.authorities(value),
         _ => {
             return Err(wrong(
-                "known are replicas, create, read_only, timeout, credentials, token, tls, ca, \
-                 cert and key",
+                "known are replicas, create, read_only, timeout, clock_skew, credentials, token, \
+                 tls, ca, cert and key",
             ));
         }
     })
@@ -103,13 +103,14 @@ mod tests {
     #[test]
     fn a_url_says_all_that_the_builder_does() {
         let url = "tls://ann:p%40ss@a:4222,b/my-leases?replicas=5&create=false&read_only=true\
-                   &timeout=300ms&ca=/ca.pem&cert=/c.pem&key=/k.pem";
+                   &timeout=300ms&clock_skew=1s&ca=/ca.pem&cert=/c.pem&key=/k.pem";
         let built = Options::new(["tls://a:4222", "tls://b"], "my-leases")
             .user("ann", "p@ss")
             .replicas(5)
             .create(false)
             .read_only()
             .timeout(std::time::Duration::from_millis(300))
+            .clock_skew(std::time::Duration::from_secs(1))
             .tls()
             .authorities("/ca.pem")
             .identity("/c.pem", "/k.pem");
