@@ -26,9 +26,10 @@ fn the_commands_own_code_is_passed_on(#[case] script: &str, #[case] code: i32) {
 #[test]
 fn a_command_that_cannot_run_says_so() {
     let scene = Scene::new();
+    assert_eq!(scene.output(&["run", "job", "--", "true"]).status.code(), Some(0));
     let missing = scene.output(&["run", "job", "--", "/no/such/command"]);
     assert_eq!(missing.status.code(), Some(127));
-    assert!(text(&missing.stderr).contains("cannot run /no/such/command"));
+    assert!(text(&missing.stderr).contains("no command `/no/such/command`"));
 
     let file = scene.path("no-program");
     std::fs::write(&file, "").unwrap();

@@ -53,3 +53,22 @@ fn a_broken_lease_ends_the_command() {
     assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
     assert!(until(SECOND, || stands_still(&log)));
 }
+
+/// A command whose lease was taken away has a moment to clean up.
+#[test]
+fn a_broken_lease_leaves_time_to_clean_up() {
+    let scene = Scene::new();
+    let (ready, clean) = (scene.path("ready"), scene.path("clean"));
+    let script = format!(
+        "trap ': >{}; exit 0' TERM; touch {}; while :; do sleep .02; done",
+        clean.display(),
+        ready.display()
+    );
+    let mut job = scene.shell("job", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &script]);
+    assert!(until(SECOND * 10, || ready.exists()));
+
+    assert!(scene.output(&["break", "job", "--force"]).status.success());
+
+    assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
+    assert!(clean.exists(), "{}", job.told());
+}

@@ -11,5 +11,7 @@ mod json;
 mod killed;
 mod losing;
 mod signals;
+mod surroundings;
+mod terminal;
 mod two_shells;
 mod writers;

@@ -1,5 +1,8 @@
 //! A folder of leases, and people at shells.
 
+use std::fmt::Display;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -42,14 +45,43 @@ impl Scene {
 
     /// Starts it in the background, its standard error in the file `NAME.err`.
     pub(crate) fn shell(&self, name: &str, args: &[&str]) -> Shell {
+        self.shell_of(name, self.lease(args))
+    }
+
+    /// The same for any command.
+    pub(crate) fn shell_of(&self, name: &str, mut command: Command) -> Shell {
         let told = self.path(&format!("{name}.err"));
-        let child = self
-            .lease(args)
+        let child = command
+            .stdin(Stdio::null())
             .stdout(std::fs::File::create(self.path(&format!("{name}.out"))).unwrap())
             .stderr(std::fs::File::create(&told).unwrap())
             .spawn()
             .unwrap();
         Shell { child, told }
+    }
+
+    /// The program where another user may run it too.
+    pub(crate) fn as_somebody_else(&self) -> PathBuf {
+        let program = self.path("lease");
+        std::fs::copy(env!("CARGO_BIN_EXE_lease"), &program).unwrap();
+        program
+    }
+
+    /// Takes the right to write away from all of the store, for others than root.
+    pub(crate) fn let_only_read(&self) {
+        self.change_rights("a+rX,a-w");
+    }
+
+    /// Gives it back, so that the folder can be removed.
+    pub(crate) fn let_all_write(&self) {
+        self.change_rights("u+w");
+    }
+
+    fn change_rights(&self, rights: &str) {
+        std::fs::set_permissions(self.path(""), Permissions::from_mode(0o755)).unwrap();
+        let changed =
+            Command::new("chmod").args(["-R", rights]).arg(self.path("leases")).status().unwrap();
+        assert!(changed.success());
     }
 
     pub(crate) fn status(&self, name: &str) -> Value {
@@ -138,6 +170,13 @@ pub(crate) fn until(time: Duration, mut condition: impl FnMut() -> bool) -> bool
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// The letter by which the system tells what a process does: `T` stopped, `Z` ended; nothing if there
+/// is none.
+pub(crate) fn state_of(pid: impl Display) -> Option<char> {
+    let stat = read(format!("/proc/{pid}/stat").as_ref());
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Whether nothing is added to a file any more.

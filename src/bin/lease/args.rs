@@ -26,6 +26,9 @@ pub(crate) enum Action {
     Exec(Exec),
     #[command(name = "__watchdog", hide = true)]
     Watchdog(Watchdog),
+    /// Dies of the Ctrl-C that ended the command.
+    #[command(name = "__interrupted", hide = true)]
+    Interrupted,
 }
 
 /// Where the leases are.
@@ -37,7 +40,7 @@ pub(crate) struct On {
         env = "LEASE_URL",
         hide_env_values = true,
         value_name = "URL",
-        value_parser = StoreUrl::parse
+        value_parser = store
     )]
     pub(crate) store: StoreUrl,
 }
@@ -223,6 +226,18 @@ pub(crate) struct Exec {
 pub(crate) struct Watchdog {
     #[arg(long, value_parser = duration)]
     pub(crate) grace: Duration,
+}
+
+fn store(text: &str) -> Result<StoreUrl, String> {
+    let url = StoreUrl::parse(text).map_err(|error| error.to_string())?;
+    if url.is_memory() {
+        return Err(
+            "leases in memory end with this command and keep nobody out; use a folder, such \
+                    as file:///tmp/leases"
+                .to_owned(),
+        );
+    }
+    Ok(url)
 }
 
 fn name(text: &str) -> leasehold::Result<Name> {

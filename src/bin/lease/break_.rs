@@ -9,7 +9,7 @@ use crate::args::Break;
 use crate::exit::{Cause, Failure};
 use crate::show::table;
 use crate::status::{look, patiently};
-use crate::tell::print_json;
+use crate::tell::{print, print_json};
 
 /// What was broken, as `--json` shows it.
 #[derive(Debug, Serialize)]
@@ -20,17 +20,21 @@ struct BrokenView {
 }
 
 pub(crate) async fn break_(which: Break) -> Result<u8, Failure> {
-    let backend = which.on.store.open().await?;
-    let seen = look(&*backend, &which.name).await?;
-    let there: Vec<Nonce> =
-        seen.exclusive.iter().chain(&seen.writers).map(|record| record.nonce).collect();
-    let nonces = match which.id {
-        Some(id) => vec![id],
-        None => there,
+    // Looked at first with read rights: what is not there is not made by breaking it.
+    let looking = which.on.store.open_to_look().await?;
+    let seen = look(&*looking, &which.name).await?;
+    let there = seen.exclusive.iter().chain(&seen.writers).map(|record| record.nonce);
+    let nonces: Vec<Nonce> = match which.id {
+        Some(id) => seen.record(id).map(|record| record.nonce).into_iter().collect(),
+        None => there.collect(),
     };
     if !which.json && !seen.is_free() {
-        println!("{}", table(&seen));
+        print(table(&seen));
     }
+    if nonces.is_empty() {
+        return Err(nobody(&which));
+    }
+    let backend = which.on.store.open().await?;
     let note = BreakNote { by: who(), why: which.why.clone() };
     let (mut broken, mut epoch) = (Vec::new(), seen.epoch);
     for nonce in nonces {
@@ -41,14 +45,16 @@ pub(crate) async fn break_(which: Break) -> Result<u8, Failure> {
         }
     }
     if broken.is_empty() {
-        let what = match which.id {
-            Some(id) => format!("nobody holds `{}` with the id {id}", which.name),
-            None => format!("nobody holds `{}`", which.name),
-        };
-        return Err(Failure::new(Cause::NotThere, format!("{what}: nothing was changed")));
+        return Err(nobody(&which));
     }
     tell(&which, broken, epoch);
     Ok(0)
+}
+
+fn nobody(which: &Break) -> Failure {
+    let with = which.id.map_or_else(String::new, |id| format!(" with the id {id}"));
+    let what = format!("nobody holds `{}`{with}: nothing was changed", which.name);
+    Failure::new(Cause::NotThere, what)
 }
 
 fn tell(which: &Break, broken: Vec<String>, epoch: Epoch) {
@@ -56,7 +62,7 @@ fn tell(which: &Break, broken: Vec<String>, epoch: Epoch) {
         let name = which.name.to_string();
         print_json(&BrokenView { name, broken, epoch: epoch.get() });
     } else {
-        println!("broken: {} of {}; the epoch is {epoch}", broken.join(", "), which.name);
+        print(format!("broken: {} of {}; the epoch is {epoch}", broken.join(", "), which.name));
     }
 }
 

@@ -3,7 +3,7 @@
 //! Setting the parent-death signal needs code in the child before it becomes the command. A hidden
 //! subcommand is that code, so that nothing unsafe is needed.
 
-use std::io::{ErrorKind, stdin};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -12,7 +12,24 @@ use nix::unistd::{Pid, getpid, getppid};
 
 use crate::args::Exec;
 use crate::exit::{Cause, Failure};
-use crate::terminal;
+use crate::terminal::Terminal;
+
+/// Lets this process die of the Ctrl-C at the terminal that ended its command or its wait.
+///
+/// Shells leave a loop or a script only if what they ran has died of it, and a program that handles
+/// the signal no longer does. What is started in its place does. The exit code, as shells tell it, is
+/// 130 either way. Returns only if that cannot be done.
+pub(crate) fn as_if_interrupted() {
+    if let Ok(itself) = std::env::current_exe() {
+        let _ = Command::new(itself).arg("__interrupted").exec();
+    }
+}
+
+/// Dies of an interrupt.
+pub(crate) fn die_of_ctrl_c() -> u8 {
+    let _ = nix::sys::signal::raise(Signal::SIGINT);
+    Cause::Signal(Signal::SIGINT).code()
+}
 
 /// Returns only if the command cannot be run.
 pub(crate) fn become_the_command(exec: &Exec) -> Failure {
@@ -24,10 +41,9 @@ pub(crate) fn become_the_command(exec: &Exec) -> Failure {
     if getppid() != Pid::from_raw(exec.parent) {
         return Failure::new(Cause::Signal(Signal::SIGTERM), "the lease's process has ended");
     }
-    if exec.foreground
-        && let Err(error) = terminal::give(&stdin(), getpid())
-    {
-        return Failure::system("cannot take the terminal", error);
+    if let Some(terminal) = Terminal::of_this_process().filter(|_| exec.foreground) {
+        // A terminal that has gone away meanwhile is nothing to fail for.
+        let _ = terminal.give(getpid());
     }
     let Some((program, arguments)) = exec.command.split_first() else {
         return Failure::new(Cause::Usage, "no command was given");

@@ -1,6 +1,8 @@
 //! How the command ends: one code for each thing that a script can do about it.
 
 use std::error::Error as _;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use leasehold::Error;
 use nix::sys::signal::Signal;
@@ -35,8 +37,6 @@ pub(crate) enum Cause {
     NotExecutable,
     NotFound,
     Signal(Signal),
-    /// Busy, by the code that the caller chose for it.
-    Chosen(u8),
 }
 
 impl Cause {
@@ -52,7 +52,6 @@ impl Cause {
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Signal(signal) => of_signal(signal as i32),
-            Self::Chosen(code) => code,
         }
     }
 
@@ -63,13 +62,22 @@ impl Cause {
             Self::NotThere => "not-there",
             Self::Unavailable => "unavailable",
             Self::System => "system",
-            Self::Busy | Self::Chosen(_) => "busy",
+            Self::Busy => "busy",
             Self::Misconfigured => "misconfigured",
             Self::Lost => "lost",
             Self::NotExecutable => "not-executable",
             Self::NotFound => "not-found",
             Self::Signal(_) => "signal",
         }
+    }
+}
+
+/// The code by which shells tell how a command ended.
+pub(crate) fn of_command(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+        (None, Some(signal)) => of_signal(signal),
+        (None, None) => u8::MAX,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::args::List;
 use crate::exit::Failure;
 use crate::show::{NameView, state};
 use crate::status::{look, patiently};
-use crate::tell::print_json;
+use crate::tell::{print, print_json};
 
 pub(crate) async fn list(list: List) -> Result<u8, Failure> {
     let backend = list.on.store.open_to_look().await?;
@@ -34,6 +34,6 @@ pub(crate) async fn list(list: List) -> Result<u8, Failure> {
             &seen.epoch.to_string(),
         ]);
     }
-    println!("{table}");
+    print(table);
     Ok(0)
 }

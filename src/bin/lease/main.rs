@@ -1,15 +1,15 @@
 //! The command `lease`: parses, dispatches, and turns what came of it into an exit code.
-#![expect(clippy::print_stdout, reason = "it is a program")]
-#![expect(clippy::print_stderr, reason = "it is a program")]
 
 mod args;
 mod break_;
 mod command;
 mod exec;
 mod exit;
+mod find;
 mod list;
 mod run;
 mod show;
+mod signals;
 mod status;
 mod supervise;
 mod tell;
@@ -35,7 +35,10 @@ fn main() -> ExitCode {
     };
     let ended = match cli.action {
         Action::Exec(exec) => Err(exec::become_the_command(&exec)),
-        Action::Watchdog(watchdog) => on_a_runtime(watchdog::watch(watchdog.grace)),
+        Action::Watchdog(watchdog) => {
+            watchdog::stay().and_then(|()| on_a_runtime(watchdog::watch(watchdog.grace)))
+        }
+        Action::Interrupted => Ok(exec::die_of_ctrl_c()),
         Action::Run(run) => on_a_runtime(run::run(run)),
         Action::Status(status) => on_a_runtime(status::status(status)),
         Action::List(list) => on_a_runtime(list::list(list)),
@@ -44,9 +47,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(code) => code.into(),
         Err(failure) => {
-            if !failure.message.is_empty() {
-                eprintln!("lease: {}", failure.message);
-            }
+            tell::say(&format!("lease: {}", failure.message));
             failure.cause.code().into()
         }
     }

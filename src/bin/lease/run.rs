@@ -7,41 +7,44 @@ use std::time::Duration;
 use leasehold::clock::{SystemClock, within};
 use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease};
 use nix::sys::signal::Signal;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Run;
 use crate::command::Running;
-use crate::exit::{Cause, Failure, is_reserved};
-use crate::show;
+use crate::exit::{self, Cause, Failure};
+use crate::signals::Signals;
 use crate::supervise::{Ended, until_it_ends};
 use crate::tell::Teller;
+use crate::terminal::Terminal;
+use crate::{exec, find, show};
 
 /// How long a release may take before it is left to the ttl: the work is done, somebody waits.
 const RELEASE: Duration = Duration::from_secs(10);
 
+/// How long the store has to let a waiter go that was stopped: whoever pressed Ctrl-C looks on. What
+/// it leaves unanswered ends with its ttl.
+const WITHDRAWAL: Duration = Duration::from_millis(500);
+
 pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
     let teller = Teller::new(run.json, run.name.clone());
     let ended = hold_and_run(&run, &teller).await;
-    let ended = ended.map_err(|mut failure| {
-        let conflict = run.conflict_exit_code.filter(|_| failure.cause == Cause::Busy);
-        if let Some(code) = conflict {
-            failure.cause = Cause::Chosen(code);
+    let code = match &ended {
+        Ok(code) => *code,
+        Err(Failure { cause: Cause::Busy, .. }) => {
+            run.conflict_exit_code.unwrap_or(Cause::Busy.code())
         }
-        failure
-    });
-    match &ended {
-        Ok(code) => teller.exited(*code, None),
-        Err(failure) => teller.exited(failure.cause.code(), Some(failure)),
+        Err(failure) => failure.cause.code(),
+    };
+    teller.exited(code, ended.err().as_ref());
+    let interrupted = code == Cause::Signal(Signal::SIGINT).code();
+    if interrupted && Terminal::of_this_process().is_some_and(|terminal| terminal.is_ours()) {
+        exec::as_if_interrupted();
     }
-    // With JSON the message has been told already.
-    ended.map_err(|failure| match run.json {
-        true => Failure::new(failure.cause, ""),
-        false => failure,
-    })
+    Ok(code)
 }
 
 async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
+    find::check(&run.command[0])?;
     let mut signals = Signals::listen()?;
     let leases = interruptible(&mut signals, open(run)).await??;
     let lease = acquire(run, &leases, &mut signals, teller).await?;
@@ -58,18 +61,19 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
     let ended = until_it_ends(&mut running, &lease, &mut signals, run.kill_grace(), teller).await;
     match &ended {
         // What it has started goes down with the lease.
-        Ok(Ended { lost: Some(_), .. }) | Err(_) => running.signal(Signal::SIGKILL),
+        Ok(Ended { lost: Some(_), .. }) | Err(_) => running.kill_all().await,
         Ok(Ended { lost: None, .. }) => {}
     }
     running.over().await;
     release(lease, teller).await;
-    let Ended { code, lost } = ended?;
+    let Ended { status, lost } = ended?;
     if let Some(reason) = lost {
         let message =
             format!("the lease on `{}` was lost ({reason}): the command was ended", run.name);
         return Err(Failure::new(Cause::Lost, message));
     }
-    if is_reserved(code) {
+    let code = exit::of_command(status);
+    if status.code().is_some() && exit::is_reserved(code) {
         teller.command_exited(code);
     }
     Ok(code)
@@ -116,7 +120,9 @@ async fn acquire(
         signal = signals.next() => {
             by = Some(signal);
             stop.cancel();
-            acquiring.await
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            let cancelled = || Err(Error::Cancelled { name: run.name.clone() });
+            within(&clock, WITHDRAWAL, acquiring).await.unwrap_or_else(cancelled)
         }
         answer = &mut acquiring => answer,
     };
@@ -138,7 +144,8 @@ async fn acquire(
 async fn release(lease: Lease, teller: &Teller) {
     let held = lease.check().is_ok();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    match within(&clock, RELEASE, lease.release()).await {
+    let patience = if held { RELEASE } else { WITHDRAWAL };
+    match within(&clock, patience, lease.release()).await {
         Some(Ok(released)) => teller.released(released),
         Some(Err(error)) if held => teller.not_released(&error.to_string()),
         None if held => teller.not_released("the store did not answer in time"),
@@ -160,45 +167,4 @@ async fn interruptible<T>(
 
 fn stopped_by(signal: Signal) -> String {
     format!("stopped by {signal}: the command was not started")
-}
-
-/// The signals that are passed on to the command, each as often as it comes.
-pub(crate) struct Signals {
-    all: Vec<(Signal, tokio::signal::unix::Signal)>,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, Failure> {
-        let all = [
-            (Signal::SIGINT, SignalKind::interrupt()),
-            (Signal::SIGTERM, SignalKind::terminate()),
-            (Signal::SIGHUP, SignalKind::hangup()),
-            (Signal::SIGQUIT, SignalKind::quit()),
-        ];
-        let listen = |(which, kind)| Ok((which, signal(kind)?));
-        let all = all.into_iter().map(listen).collect::<std::io::Result<_>>();
-        Ok(Self { all: all.map_err(|error| Failure::system("cannot listen to signals", error))? })
-    }
-
-    /// The next one.
-    pub(crate) async fn next(&mut self) -> Signal {
-        std::future::poll_fn(|context| {
-            for (which, listener) in &mut self.all {
-                if listener.poll_recv(context).is_ready() {
-                    return std::task::Poll::Ready(*which);
-                }
-            }
-            std::task::Poll::Pending
-        })
-        .await
-    }
-
-    /// One that came and was not taken yet.
-    fn pending(&mut self) -> Option<Signal> {
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        let ready = |(which, listener): &mut (Signal, tokio::signal::unix::Signal)| {
-            listener.poll_recv(&mut context).is_ready().then_some(*which)
-        };
-        self.all.iter_mut().find_map(ready)
-    }
 }

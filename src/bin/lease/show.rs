@@ -1,9 +1,12 @@
 //! Holders, for people and for machines.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use leasehold::{Freshness, HolderInfo, Record, Snapshot, Standing, State, Token, Unreadable};
+use leasehold::clock::wall_clock_for_display;
+use leasehold::{
+    Freshness, HolderInfo, Mode, Record, Snapshot, Standing, State, Token, Unreadable,
+};
 use serde::Serialize;
 
 /// A record, as `--json` shows it. Fields are added in later versions, never renamed.
@@ -115,8 +118,12 @@ fn unreadable(why: &Unreadable) -> String {
 /// The holders of a name as a table.
 pub(crate) fn table(seen: &Snapshot) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["MODE", "STATE", "HOLDER", "HOST", "PID", "RENEWED", "FREE IN", "ID"]);
+    // Where it is too wide the terminal folds it; an id stays in one piece, to be copied.
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header([
+        "MODE", "STATE", "HOLDER", "HOST", "PID", "HELD FOR", "RENEWED", "FREE IN", "ID",
+    ]);
+    let unknown = || "?".to_owned();
     for record in seen.exclusive.iter().chain(&seen.writers) {
         let view = RecordView::new(record);
         let holder = view.unreadable.map_or(view.label, |why| format!("({why})"));
@@ -126,45 +133,65 @@ pub(crate) fn table(seen: &Snapshot) -> Table {
             holder,
             view.host,
             view.pid.map_or_else(String::new, |pid| pid.to_string()),
-            record.age.map_or_else(|| "?".to_owned(), |age| format!("{} ago", seconds(age))),
-            free_in(record).map_or_else(|| "?".to_owned(), seconds),
+            held_for(&record.info).map_or_else(unknown, span),
+            record.age.map_or_else(unknown, |age| format!("{} ago", span(age))),
+            free_in(record).map_or_else(unknown, span),
             view.id,
         ]);
     }
     table
 }
 
-/// Who is in the way, in a line for people.
+/// Who is in the way, in a line for people: what matters most first.
 pub(crate) fn standing(by: &Standing) -> String {
     let Some(holder) = &by.holder else {
         return "its holder has just gone".to_owned();
     };
     let who = match &holder.unreadable {
         Some(why) => format!("somebody whose record is {}", unreadable(why)),
-        None => {
-            let pid = pid(&holder.info).map_or_else(String::new, |pid| format!(", pid {pid}"));
-            format!("{} (host {}{pid})", holder.info.label, holder.info.host)
-        }
+        None => holder.info.label.clone(),
     };
     let verb = match (holder.mode, holder.state, by.writers) {
-        (leasehold::Mode::Exclusive, State::Draining, writers) => {
+        (Mode::Exclusive, State::Draining, writers) => {
             format!("waits to hold it alone, after {writers} writer(s)")
         }
-        (leasehold::Mode::Exclusive, State::Granted, _) => "holds it alone".to_owned(),
-        (leasehold::Mode::Writer, _, 0 | 1) => "holds it as a writer".to_owned(),
-        (leasehold::Mode::Writer, _, writers) => {
-            format!("and {} more hold it as writers", writers - 1)
-        }
+        (Mode::Exclusive, State::Granted, _) => "holds it alone".to_owned(),
+        (Mode::Writer, _, 0 | 1) => "holds it as a writer".to_owned(),
+        (Mode::Writer, _, writers) => format!("and {} more hold it as writers", writers - 1),
     };
+    let since =
+        held_for(&holder.info).map_or_else(String::new, |time| format!(" for {}", span(time)));
     let until = match free_in(holder) {
-        Some(Duration::ZERO) => ", and has let it expire".to_owned(),
-        Some(left) => format!(", for at most {} unless it renews", seconds(left)),
+        Some(Duration::ZERO) => "; it has expired".to_owned(),
+        Some(left) => format!("; free in {} unless renewed", span(left)),
         None => String::new(),
     };
-    format!("{who} {verb}{until}")
+    format!("{who} {verb}{since}{until}{}", place(&holder.info))
 }
 
-/// A time in seconds, to a tenth.
-pub(crate) fn seconds(time: Duration) -> String {
-    format!("{:.1}s", time.as_secs_f64())
+/// Where a holder is, unless its label says so.
+fn place(info: &HolderInfo) -> String {
+    match pid(info) {
+        _ if info.host.is_empty() => String::new(),
+        Some(pid) if info.label == format!("{}:{pid}", info.host) => String::new(),
+        Some(pid) => format!(" (host {}, pid {pid})", info.host),
+        None => format!(" (host {})", info.host),
+    }
+}
+
+/// For how long it has held, if its clock and ours agree that it has.
+fn held_for(info: &HolderInfo) -> Option<Duration> {
+    if info.since_ms == 0 {
+        return None;
+    }
+    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(info.since_ms);
+    wall_clock_for_display().duration_since(since).ok()
+}
+
+/// A time for people: to a tenth of a second as long as that matters.
+pub(crate) fn span(time: Duration) -> String {
+    if time < Duration::from_secs(10) {
+        return format!("{:.1}s", time.as_secs_f64());
+    }
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }

@@ -8,7 +8,7 @@ use leasehold::{Backend, Clock, Error, Name, Result, Snapshot};
 use crate::args::Status;
 use crate::exit::Failure;
 use crate::show::{NameView, table};
-use crate::tell::print_json;
+use crate::tell::{print, print_json};
 
 /// How long a look may take before the store counts as not answering.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -19,10 +19,10 @@ pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
     if status.json {
         print_json(&NameView::new(status.name.as_str(), &seen));
     } else if seen.is_free() {
-        println!("{} is free (last epoch {})", status.name, seen.epoch);
+        print(format!("{} is free (last epoch {})", status.name, seen.epoch));
     } else {
-        println!("{} is held, epoch {}", status.name, seen.epoch);
-        println!("{}", table(&seen));
+        print(format!("{} is held, epoch {}", status.name, seen.epoch));
+        print(table(&seen));
     }
     Ok(0)
 }

@@ -1,13 +1,14 @@
 //! What `lease run` tells while it goes: lines for people, or JSON for machines.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::fmt::Display;
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leasehold::{Lease, LossReason, Name, Released, Waiting};
+use leasehold::{Lease, LossReason, Name, Released, Status, Waiting};
 use serde::Serialize;
 
 use crate::exit::{Failure, with_sources};
-use crate::show::{RecordView, seconds, standing};
+use crate::show::{RecordView, span, standing};
 
 /// One thing that happened, as a JSON line. Fields are added in later versions, never renamed.
 #[derive(Debug, Serialize)]
@@ -92,16 +93,14 @@ impl Teller {
             }
             (None, None) => return,
         };
-        let line =
-            format!("lease: waiting for `{}` ({}): {text}", self.name, seconds(waiting.waited));
+        let line = format!("lease: waiting for `{}` ({}): {text}", self.name, span(waiting.waited));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if stderr().is_terminal() {
             // One line that is written over.
-            eprint!("\r\x1b[2K{line}");
-            let _ = stderr().flush();
+            say_part(&format!("\r\x1b[2K{}", cut(&line, width())));
             last.open = true;
         } else if last.about != about {
-            eprintln!("{line}");
+            say(&line);
         }
         last.about = about;
     }
@@ -110,8 +109,7 @@ impl Teller {
     pub(crate) fn waited(&self) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut last.open) {
-            eprint!("\r\x1b[2K");
-            let _ = stderr().flush();
+            say_part("\r\x1b[2K");
         }
     }
 
@@ -133,11 +131,12 @@ impl Teller {
             let (name, remaining_ms) = (self.name.as_str(), remaining.as_millis());
             return self.event(&Event::Doubtful { name, remaining_ms });
         }
-        eprintln!(
-            "lease: `{}` cannot be renewed and runs out in {}: ending the command",
-            self.name,
-            seconds(remaining)
-        );
+        let why = match lease.status() {
+            Status::Doubtful => "cannot be renewed",
+            _ => "was not looked after while this process stood still",
+        };
+        let left = span(remaining);
+        say(&format!("lease: `{}` {why} and runs out in {left}: ending the command", self.name));
     }
 
     pub(crate) fn lost(&self, lease: &Lease, reason: LossReason) {
@@ -145,7 +144,7 @@ impl Teller {
             let (name, reason) = (self.name.as_str(), reason.to_string());
             return self.event(&Event::Lost { name, reason });
         }
-        eprintln!("lease: `{}` was lost ({reason}): ending the command", lease.name());
+        say(&format!("lease: `{}` was lost ({reason}): ending the command", lease.name()));
     }
 
     pub(crate) fn released(&self, released: Released) {
@@ -159,37 +158,88 @@ impl Teller {
         if self.json {
             return self.event(&Event::NotReleased { name: self.name.as_str(), problem });
         }
-        eprintln!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name);
+        say(&format!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name));
     }
 
     /// The command's own code could be taken for one of ours.
     pub(crate) fn command_exited(&self, code: u8) {
         if !self.json {
-            eprintln!("lease: the command itself exited with {code}");
+            say(&format!("lease: the command itself exited with {code}"));
         }
     }
 
     pub(crate) fn exited(&self, code: u8, failure: Option<&Failure>) {
         if self.json {
-            self.event(&Event::Exit {
+            return self.event(&Event::Exit {
                 name: self.name.as_str(),
                 code,
                 cause: failure.map_or("command", |failure| failure.cause.word()),
                 message: failure.map(|failure| failure.message.as_str()),
             });
         }
+        if let Some(failure) = failure {
+            say(&format!("lease: {}", failure.message));
+        }
     }
 
     fn event(&self, event: &Event<'_>) {
         if let Ok(line) = serde_json::to_string(event) {
-            eprintln!("{line}");
+            say(&line);
         }
     }
+}
+
+/// How many characters a line of the terminal has.
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(stderr());
+    size.map_or(0, |size| usize::from(size.ws_col))
+}
+
+/// As much of `line` as one line of the terminal has room for, since only one can be written over.
+/// Nothing is cut where the terminal does not tell its width.
+fn cut(line: &str, width: usize) -> &str {
+    let mut room = if width > 1 { width - 1 } else { usize::MAX };
+    for (at, c) in line.char_indices() {
+        // What is not ASCII may take two columns.
+        let columns = if c.is_ascii() { 1 } else { 2 };
+        if room < columns {
+            return &line[..at];
+        }
+        room -= columns;
+    }
+    line
+}
+
+/// Says a line on standard error. Where nobody reads it any more, the work goes on all the same.
+pub(crate) fn say(line: &str) {
+    say_part(&format!("{line}\n"));
+}
+
+fn say_part(text: &str) {
+    let _ = stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints lines on standard output, for as long as somebody reads them.
+pub(crate) fn print(lines: impl Display) {
+    let _ = writeln!(stdout().lock(), "{lines}");
 }
 
 /// Prints one JSON value.
 pub(crate) fn print_json(value: &impl Serialize) {
     if let Ok(text) = serde_json::to_string_pretty(value) {
-        println!("{text}");
+        print(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_the_width_of_the_terminal() {
+        assert_eq!(cut("waiting", 80), "waiting");
+        assert_eq!(cut("waiting", 5), "wait");
+        assert_eq!(cut("имя", 6), "им");
+        assert_eq!(cut("waiting", 0), "waiting");
     }
 }
