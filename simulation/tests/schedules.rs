@@ -3,6 +3,8 @@
 use lease_core::sim::{InMemory, Store, run};
 use rstest::rstest;
 use simulation::files::Files;
+use simulation::many::{Sum, run_all};
+use simulation::which::Which;
 
 /// The same seed gives the same history, to the letter: whatever is found can be found again.
 #[rstest]
@@ -33,4 +35,29 @@ fn a_few_schedules_break_nothing(#[case] store: &dyn Store) {
         assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
         assert!(report.grants > 0 && report.faults > 0);
     }
+}
+
+/// Every schedule is counted, on whichever store it was, and the last line says so.
+#[test]
+fn the_sum_is_over_all_schedules_of_both_stores() {
+    let both = run_all(1..11, None);
+    let each = [run_all(5..6, None), run_all(10..11, None)];
+    assert!(each.iter().all(|sum| sum.schedules == 1 && sum.grants > 0));
+    let memory: usize =
+        [1..5, 6..10].map(|seeds| run_all(seeds, Some(Which::Memory)).grants).iter().sum();
+    let files: usize = each.iter().map(|sum| sum.grants).sum();
+    assert_eq!((both.schedules, both.grants), (10, memory + files));
+    let (grants, faults) = (both.grants, both.faults);
+    let line = format!("10 schedules, {grants} grants, {faults} faults, 0 violations");
+    assert_eq!(both.to_string(), line);
+}
+
+#[test]
+fn what_was_broken_is_in_the_sum() {
+    let mut sum = Sum::default();
+    let well = run(1, &InMemory);
+    let violations = vec!["two believe at once".to_owned(), "the gate went back".to_owned()];
+    sum.add(Which::Memory, lease_core::sim::Report { violations, ..well });
+    assert!(sum.to_string().ends_with("faults, 2 violations"), "{sum}");
+    assert_eq!(sum.broken.len(), 1);
 }

@@ -30,7 +30,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// What CI runs: lint, doc, features, test
+    /// What CI runs: lint, doc, features, model, sim, test
     Ci,
     /// Formatting and clippy, without a warning
     Lint,
@@ -86,6 +86,8 @@ fn run(chore: &Chore) -> Result<(), Failure> {
             check::lint()?;
             check::doc()?;
             features::check()?;
+            model::check(false)?;
+            simulate::as_ci_does()?;
             test::everything()
         }
         Chore::Lint => check::lint(),

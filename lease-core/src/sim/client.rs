@@ -14,7 +14,7 @@ use super::resource::Resource;
 use super::world::{Shared, World};
 use crate::clock::Clock;
 use crate::keeper::KeeperMode;
-use crate::{Admission, Backend, Coordinator, Lease, Mode, Timing};
+use crate::{Admission, Backend, Coordinator, HolderInfo, Lease, Mode, Timing};
 
 /// One client.
 pub(super) struct Client {
@@ -48,7 +48,10 @@ impl Client {
     ) -> Self {
         let ttl = Duration::from_secs(2 + world.chance.below(3));
         let timing = Timing::with_ttl(ttl).build().unwrap_or_default();
+        // Each is a machine of its own: what this one's system knows of this process is not asked.
+        let info = HolderInfo { label: format!("client {number}"), ..HolderInfo::default() };
         let coordinator = Coordinator::builder(backend)
+            .info(info)
             .clock(Arc::new(clock.clone()))
             .keeper(KeeperMode::CurrentRuntime)
             .timing(timing)
@@ -106,12 +109,19 @@ impl Client {
         }
     }
 
+    /// Tells it not to ask again.
+    pub(super) fn leave(&self) {
+        self.life.ends.store(true, Ordering::Relaxed);
+    }
+
     /// Lets it finish what it is at, unless it was killed.
     pub(super) async fn end(&self) {
-        self.life.ends.store(true, Ordering::Relaxed);
+        self.leave();
         let task = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(task), false) = (task, self.is_crashed()) {
-            let _ = task.await;
+        if let (Some(task), false) = (task, self.is_crashed())
+            && let Err(panic) = task.await
+        {
+            self.life.world.judge.says(format!("client {}: {panic}", self.number));
         }
     }
 

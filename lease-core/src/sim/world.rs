@@ -11,7 +11,7 @@ use super::judge::{Judge, Report};
 use super::link::Link;
 use super::process::Process;
 use super::{OpenStore, Store, nemesis};
-use crate::clock::{Clock, PausedClock};
+use crate::clock::{Clock, Moment, PausedClock};
 use crate::{Backend, Gate, Jitter, Name};
 
 /// What all of a schedule share.
@@ -66,8 +66,11 @@ impl World {
     /// How long the faults go on.
     const STORM: Duration = Duration::from_secs(40);
 
-    /// How long everybody has to get on after that: many ttls.
-    const CALM: Duration = Duration::from_secs(40);
+    /// How long all of them go on after that: some ttls.
+    const CALM: Duration = Duration::from_secs(12);
+
+    /// How long those have who had no luck till then, once nobody else asks any more: many ttls.
+    const LAST_TURNS: Duration = Duration::from_secs(60);
 
     /// How often the judge looks at who believes.
     const LOOK: Duration = Duration::from_millis(25);
@@ -139,13 +142,22 @@ impl World {
     async fn calm(&self) {
         let shared = &self.shared;
         let before: Vec<usize> = self.clients.iter().map(Client::grants).collect();
-        let end = shared.clock.now().plus(Self::CALM);
-        while shared.clock.now() < end {
-            shared.pass(Self::LOOK * 4).await;
-            shared.judge.look();
-        }
-        for (client, before) in self.clients.iter().zip(before) {
-            if !client.is_crashed() && client.grants() == before {
+        self.watch_until(shared.clock.now().plus(Self::CALM), || false).await;
+        // There is no queue, so among others one may have no luck for long; but not alone.
+        let all_got_on = || {
+            let mut all = true;
+            for (client, before) in self.clients.iter().zip(&before) {
+                let got_on = client.is_crashed() || client.grants() > *before;
+                if got_on {
+                    client.leave();
+                }
+                all &= got_on;
+            }
+            all
+        };
+        self.watch_until(shared.clock.now().plus(Self::LAST_TURNS), all_got_on).await;
+        for (client, before) in self.clients.iter().zip(&before) {
+            if !client.is_crashed() && client.grants() == *before {
                 shared.judge.says(format!("client {} never got on", client.number));
             }
         }
@@ -153,6 +165,14 @@ impl World {
             client.end().await;
         }
         self.nothing_is_left().await;
+    }
+
+    /// Lets the judge look again and again, until then or until it is enough.
+    async fn watch_until(&self, end: Moment, enough: impl Fn() -> bool) {
+        while self.shared.clock.now() < end && !enough() {
+            self.shared.pass(Self::LOOK * 4).await;
+            self.shared.judge.look();
+        }
     }
 
     /// A newcomer gets the name alone, whatever the crashed have left, and leaves nothing.
