@@ -49,6 +49,10 @@ pub struct Waiting<'a> {
 }
 
 impl Acquire {
+    /// How many calls to the store one try may take the time of: to look, to install, to list the
+    /// writers and to commit.
+    pub(crate) const CALLS_OF_A_TRY: u32 = 4;
+
     pub(crate) const fn new(
         coordinator: Coordinator,
         name: Result<Name>,
@@ -128,6 +132,9 @@ impl Acquire {
     ///
     /// After any of them nothing of ours is left in the store, or will be for longer than a ttl if
     /// the store does not answer.
+    ///
+    /// A store that does not answer is told as that within four call timeouts
+    /// ([`Timing::call_timeout`]) and the time of one more to withdraw, after the time to wait.
     ///
     /// # Cancel safety
     ///

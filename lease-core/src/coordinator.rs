@@ -159,7 +159,13 @@ impl Coordinator {
             ));
         }
         let parts = &self.parts;
-        let timing = Timing::with_ttl(ticket.holding().ttl).grace(ticket.grace()).build()?;
+        let timing = *ticket.timing();
+        if timing.ttl() != ticket.holding().ttl {
+            return Err(Error::misconfigured(
+                "the ticket contradicts itself about the ttl",
+                "hand the lease over again, and the ticket unchanged",
+            ));
+        }
         timing.fits(&parts.backend.capabilities())?;
         parts.keeper.start()?;
         let mine = ticket.holding().next_beat();
@@ -167,7 +173,8 @@ impl Coordinator {
         match self.bounded(parts.backend.adopt(&mine, &parts.info)).await? {
             Renewed::Renewed { revision, .. } => {
                 let epoch = ticket.epoch();
-                let took_over = !ticket.grace().is_zero();
+                // How much of a grace has passed is not known here: all of it is waited out again.
+                let took_over = !timing.grace().is_zero();
                 let holding = mine.acknowledged(revision);
                 self.lease(Grant { holding, epoch, took_over }, timing, sent)
             }

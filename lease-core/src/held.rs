@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::RwLock;
+
 use crate::lease::Released;
 use crate::{Epoch, Error, Fence, Lease, LossReason, Mode, Name, Result, Status};
 
@@ -28,7 +30,22 @@ use crate::{Epoch, Error, Fence, Lease, LossReason, Mode, Name, Result, Status};
 /// ```
 #[derive(Debug, Default)]
 pub struct HeldLeases {
-    leases: Mutex<BTreeMap<Name, Arc<Lease>>>,
+    leases: Mutex<BTreeMap<Name, Arc<Kept>>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    lease: Lease,
+    /// Read while work goes on under the lease; written to end it.
+    work: RwLock<()>,
+}
+
+impl Kept {
+    /// Releases the lease once no work goes on under it any more.
+    async fn end(&self) -> Result<Released> {
+        let _nobody_works = self.work.write().await;
+        self.lease.release_in_place().await
+    }
 }
 
 /// One of the leases that a process holds, at one moment.
@@ -54,16 +71,17 @@ impl HeldLeases {
         Self::default()
     }
 
-    /// Keeps a lease here. One of the same name that was here before is returned; dropping it
-    /// releases it.
-    pub fn hold(&self, lease: Lease) -> Option<Arc<Lease>> {
-        self.lock().insert(lease.name().clone(), Arc::new(lease))
+    /// Keeps a lease here. One of the same name that was here before, and so is over or was held
+    /// beside this one as a writer, is released in the background once no work goes on under it.
+    pub fn hold(&self, lease: Lease) {
+        let kept = Arc::new(Kept { lease, work: RwLock::new(()) });
+        self.lock().insert(kept.lease.name().clone(), kept);
     }
 
     /// Whether this process holds `name`, by its own clock.
     #[must_use]
     pub fn is_held(&self, name: &Name) -> bool {
-        self.get(name).is_some_and(|lease| lease.check().is_ok())
+        self.get(name).is_some_and(|kept| kept.lease.check().is_ok())
     }
 
     /// Proves by this process's clock that `name` is held.
@@ -72,7 +90,7 @@ impl HeldLeases {
     ///
     /// [`Error::Lost`] if it is not, also if it never was.
     pub fn check(&self, name: &Name) -> Result<Fence> {
-        self.expect(name)?.check()
+        self.expect(name)?.lease.check()
     }
 
     /// Asks the store whether `name` is still ours. See [`Lease::confirm`].
@@ -85,7 +103,7 @@ impl HeldLeases {
     ///
     /// Safe.
     pub async fn confirm(&self, name: &Name) -> Result<Fence> {
-        self.expect(name)?.confirm().await
+        self.expect(name)?.lease.confirm().await
     }
 
     /// Finishes the work on `name` under its lease, then releases it. See [`Lease::guard`].
@@ -103,18 +121,22 @@ impl HeldLeases {
         F: FnOnce(Fence) -> W,
         W: Future,
     {
-        let lease = self.expect(name)?;
-        let output = lease.guard(work).await?;
-        self.forget(&lease);
-        if let Some(lease) = Arc::into_inner(lease)
-            && let Err(error) = lease.release().await
+        let kept = self.expect(name)?;
+        let output = {
+            let _at_work = kept.work.read().await;
+            kept.lease.guard(work).await?
+        };
+        if self.forget(&kept)
+            && let Err(error) = kept.end().await
         {
             tracing::debug!(%name, %error, "a settled lease was left to its ttl");
         }
         Ok(output)
     }
 
-    /// Releases `name` without any work. See [`Lease::release`].
+    /// Releases `name`, after the work that goes on under it. See [`Lease::release`].
+    ///
+    /// From the call on it is not held here any more, so that no new work begins.
     ///
     /// # Errors
     ///
@@ -122,12 +144,11 @@ impl HeldLeases {
     ///
     /// # Cancel safety
     ///
-    /// Safe: the release goes on in the background.
+    /// Safe: it is released in the background once no work goes on under it.
     pub async fn release(&self, name: &Name) -> Result<Released> {
-        let lease = self.lock().remove(name);
-        match lease.and_then(Arc::into_inner) {
-            Some(lease) => lease.release().await,
-            // Another call is at work with it; its end drops the lease, which releases it.
+        let kept = self.lock().remove(name);
+        match kept {
+            Some(kept) => kept.end().await,
             None => Ok(Released::NotHeld),
         }
     }
@@ -136,20 +157,20 @@ impl HeldLeases {
     #[must_use]
     pub fn snapshot(&self) -> Vec<HeldLease> {
         let leases = self.lock();
-        let show = |lease: &Arc<Lease>| HeldLease {
+        let show = |Kept { lease, .. }: &Kept| HeldLease {
             name: lease.name().clone(),
             mode: lease.mode(),
             epoch: lease.epoch(),
             status: lease.status(),
             remaining: lease.remaining(),
         };
-        leases.values().map(show).collect()
+        leases.values().map(Arc::as_ref).map(show).collect()
     }
 
     /// Forgets the leases that are lost, and says which and why.
     pub fn drop_lost(&self) -> Vec<(Name, LossReason)> {
         let mut lost = Vec::new();
-        self.lock().retain(|name, lease| match lease.status() {
+        self.lock().retain(|name, kept| match kept.lease.status() {
             Status::Lost(reason) => {
                 lost.push((name.clone(), reason));
                 false
@@ -159,11 +180,11 @@ impl HeldLeases {
         lost
     }
 
-    fn get(&self, name: &Name) -> Option<Arc<Lease>> {
+    fn get(&self, name: &Name) -> Option<Arc<Kept>> {
         self.lock().get(name).cloned()
     }
 
-    fn expect(&self, name: &Name) -> Result<Arc<Lease>> {
+    fn expect(&self, name: &Name) -> Result<Arc<Kept>> {
         self.get(name).ok_or_else(|| Error::Lost {
             name: name.clone(),
             epoch: Epoch::default(),
@@ -171,15 +192,18 @@ impl HeldLeases {
         })
     }
 
-    /// Takes exactly this lease out, not one that was taken under its name since.
-    fn forget(&self, lease: &Arc<Lease>) {
+    /// Takes exactly this lease out, not one that was taken under its name since; whether it did.
+    fn forget(&self, kept: &Arc<Kept>) -> bool {
         let mut leases = self.lock();
-        if leases.get(lease.name()).is_some_and(|there| Arc::ptr_eq(there, lease)) {
-            leases.remove(lease.name());
+        let name = kept.lease.name();
+        let same = leases.get(name).is_some_and(|there| Arc::ptr_eq(there, kept));
+        if same {
+            leases.remove(name);
         }
+        same
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Lease>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Kept>>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

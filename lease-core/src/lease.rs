@@ -278,6 +278,10 @@ impl Lease {
     ///
     /// Safe: the release goes on in the background.
     pub async fn release(self) -> Result<Released> {
+        self.release_in_place().await
+    }
+
+    pub(crate) async fn release_in_place(&self) -> Result<Released> {
         self.keeper.release(self.id, &self.shared).await
     }
 
@@ -296,7 +300,7 @@ impl Lease {
     /// Not safe: a ticket that nobody received leaves the lease to its ttl.
     pub async fn into_ticket(self) -> Result<Ticket> {
         let holding = self.keeper.hand_over(self.id, &self.shared).await?;
-        Ok(Ticket::new(holding, self.timing.grace()))
+        Ok(Ticket::new(holding, self.timing))
     }
 
     async fn commit_point(&self) -> Result<Fence> {

@@ -70,7 +70,9 @@ impl Policy {
     /// A record that a newer version wrote is respected for ever: it may mean what this version
     /// does not know. An operator can break it. One that is no record at all was written by no
     /// holder that lives, since records are published whole; it has no ttl, so it goes once it is
-    /// as old as `asker_ttl`, the ttl of whoever asks.
+    /// as old as `asker_ttl`, the ttl of whoever asks. A living holder whose record was damaged by
+    /// somebody else mends it with its next renewal, so it keeps its lease unless the asker's ttl is
+    /// shorter than its own renewal interval: use one ttl for all who share a name.
     #[must_use]
     pub fn judge(&self, record: &Record, asker_ttl: Duration) -> Option<Judged> {
         if matches!(record.unreadable, Some(Unreadable::NewerVersion(_))) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Capabilities, Error, Result};
 
 /// The durations of a lease. Impossible combinations have no value.
@@ -17,7 +19,8 @@ use crate::{Capabilities, Error, Result};
 /// assert_eq!(timing.renew_every(), Duration::from_secs(10));
 /// assert!(Timing::with_ttl(Duration::ZERO).build().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Durations")]
 pub struct Timing {
     ttl: Duration,
     renew_every: Duration,
@@ -92,6 +95,12 @@ impl Timing {
         self.grace
     }
 
+    /// How long one call may take for a lease of this ttl where nothing else is said.
+    pub(crate) const fn call_timeout_for(ttl: Duration) -> Duration {
+        const AT_MOST: Duration = Duration::from_secs(10);
+        least(AT_MOST, part(ttl, 4))
+    }
+
     /// How long after its send an acknowledged grant or renewal may be believed in.
     #[must_use]
     pub fn belief(&self, capabilities: &Capabilities) -> Duration {
@@ -130,6 +139,29 @@ impl Default for Timing {
     fn default() -> Self {
         let derived = Timing::with_ttl(Self::DEFAULT_TTL);
         derived.filled()
+    }
+}
+
+/// What a [`Timing`] looks like to whoever reads one: not yet known to be possible.
+#[derive(Deserialize)]
+struct Durations {
+    ttl: Duration,
+    renew_every: Duration,
+    margin: Duration,
+    poll_from: Duration,
+    poll_to: Duration,
+    call_timeout: Duration,
+    grace: Duration,
+}
+
+impl TryFrom<Durations> for Timing {
+    type Error = Error;
+
+    fn try_from(durations: Durations) -> Result<Self> {
+        let Durations { ttl, renew_every, margin, poll_from, poll_to, call_timeout, grace } =
+            durations;
+        let builder = Self::with_ttl(ttl).renew_every(renew_every).margin(margin);
+        builder.poll(poll_from, poll_to).call_timeout(call_timeout).grace(grace).build()
     }
 }
 
@@ -237,9 +269,6 @@ impl TimingBuilder {
 
     /// What was set, and for the rest what follows from the ttl.
     const fn filled(self) -> Timing {
-        const fn least(a: Duration, b: Duration) -> Duration {
-            if a.as_nanos() < b.as_nanos() { a } else { b }
-        }
         const fn or(set: Option<Duration>, derived: Duration) -> Duration {
             match set {
                 Some(set) => set,
@@ -253,21 +282,26 @@ impl TimingBuilder {
                 (least(Duration::from_millis(50), to), to)
             }
         };
-        const fn part(ttl: Duration, parts: u32) -> Duration {
-            match ttl.checked_div(parts) {
-                Some(part) => part,
-                None => Duration::ZERO,
-            }
-        }
         Timing {
             ttl: self.ttl,
             renew_every: or(self.renew_every, part(self.ttl, 3)),
             margin: or(self.margin, part(self.ttl, 20)),
             poll_from,
             poll_to,
-            call_timeout: or(self.call_timeout, least(Duration::from_secs(10), part(self.ttl, 4))),
+            call_timeout: or(self.call_timeout, Timing::call_timeout_for(self.ttl)),
             grace: or(self.grace, Duration::ZERO),
         }
+    }
+}
+
+const fn least(a: Duration, b: Duration) -> Duration {
+    if a.as_nanos() < b.as_nanos() { a } else { b }
+}
+
+const fn part(ttl: Duration, parts: u32) -> Duration {
+    match ttl.checked_div(parts) {
+        Some(part) => part,
+        None => Duration::ZERO,
     }
 }
 
@@ -303,6 +337,16 @@ mod tests {
     ) {
         let timing = Timing::with_ttl(Duration::from_millis(ttl_ms)).build().unwrap();
         timing.fits(&Capabilities::reference()).unwrap();
+    }
+
+    #[test]
+    fn one_that_was_written_is_read_and_one_that_cannot_work_is_not() {
+        let timing = Timing::with_ttl(SECOND).margin(SECOND / 4).grace(SECOND).build().unwrap();
+        let written = serde_json::to_string(&timing).unwrap();
+        assert_eq!(serde_json::from_str::<Timing>(&written).unwrap(), timing);
+
+        let spoiled = written.replace(r#""ttl":{"secs":1,"#, r#""ttl":{"secs":0,"#);
+        assert!(serde_json::from_str::<Timing>(&spoiled).is_err(), "{spoiled}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One attempt after another, each with a nonce of its own, and what they may leave behind.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Acquire;
 use crate::backend::{Draining, Joined, Taken};
@@ -151,9 +152,13 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// One try must be over before its grant could not be believed in any more.
-    fn budget(&self) -> std::time::Duration {
-        self.ask.timing_ref().belief(&self.coordinator.parts().backend.capabilities())
+    /// One try must be over before its grant could not be believed in any more, and soon where the
+    /// store does not answer at all. A long list of writers to evict may take longer: the next try
+    /// goes on with those that are left.
+    fn budget(&self) -> Duration {
+        let timing = self.ask.timing_ref();
+        let belief = timing.belief(&self.coordinator.parts().backend.capabilities());
+        belief.min(timing.call_timeout().saturating_mul(Acquire::CALLS_OF_A_TRY))
     }
 
     fn unanswered(&self) -> Error {

@@ -17,17 +17,23 @@ pub(super) struct Waiter<'a> {
     pause: Option<Duration>,
     watch: Option<Box<dyn Watch>>,
     may_watch: bool,
+    /// How long after this try a push may end the wait at the earliest.
+    quiet: Duration,
 }
 
 impl<'a> Waiter<'a> {
     /// How much longer each pause is than the last.
     const GROWTH: u32 = 2;
 
+    /// The part of the shortest pause in which no push is listened to after the first one.
+    const QUIET_PART: u32 = 32;
+
     pub(super) fn new(parts: &'a Parts, name: &'a Name, at_most: Option<Duration>) -> Self {
         let started = parts.clock.now();
         let deadline = started.plus(at_most.unwrap_or(Duration::ZERO));
         let may_watch = parts.backend.capabilities().push;
-        Self { parts, name, started, deadline, pause: None, watch: None, may_watch }
+        let (pause, watch, quiet) = (None, None, Duration::ZERO);
+        Self { parts, name, started, deadline, pause, watch, may_watch, quiet }
     }
 
     /// Whether there is no time left to wait.
@@ -63,15 +69,25 @@ impl<'a> Waiter<'a> {
         }
         let now = self.parts.clock.now();
         let until = now.plus(pause).min(self.deadline);
-        tokio::select! {
+        let quiet_until = now.plus(jitter.between(self.quiet / 2, self.quiet));
+        let timer = self.parts.clock.sleep_until(until);
+        let pushed = tokio::select! {
             biased;
-            () = self.parts.clock.sleep_until(until) => {}
-            () = self.woken() => {}
+            () = timer => false,
+            () = self.woken(quiet_until) => true,
+        };
+        if pushed {
+            // A store may tell a waiter of its own writes, such as the renewal of an exclusive that
+            // drains, and a busy name changes all the time: pushes that change nothing for us count
+            // for less each time, down to the rate of polling.
+            let first = timing.poll_from() / Self::QUIET_PART;
+            self.quiet = self.quiet.saturating_mul(Self::GROWTH).clamp(first, timing.poll_from());
         }
     }
 
-    /// Ends when the store says that something changed; never where it does not push.
-    async fn woken(&mut self) {
+    /// Ends when the store says that something changed, and not before `quiet_until`; never where
+    /// it does not push.
+    async fn woken(&mut self, quiet_until: Moment) {
         if self.may_watch && self.watch.is_none() {
             match self.parts.backend.watch(self.name).await {
                 // A change between the last look and this moment is found by the next poll.
@@ -84,5 +100,7 @@ impl<'a> Waiter<'a> {
             self.watch = None;
             std::future::pending::<()>().await;
         }
+        // What changes meanwhile is found by the same try.
+        self.parts.clock.sleep_until(quiet_until).await;
     }
 }

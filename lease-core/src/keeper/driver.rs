@@ -101,14 +101,21 @@ pub(super) fn start_here(inner: &Arc<Inner>) -> Result<Handle> {
 pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
     let cannot = |error: std::io::Error| Error::Misconfigured {
         problem: "the keeper's thread cannot be started".into(),
-        fix: "raise the limit on threads of this process".into(),
+        fix: "raise the limits on threads and open files of this process".into(),
         source: Some(error.into()),
     };
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    let handle = runtime.handle().clone();
     let (weak, removals) = (Arc::downgrade(inner), inner.removals());
+    let (tell, told) = std::sync::mpsc::channel();
+    // The runtime is made and dropped on the thread itself: dropping one where another runs panics.
     let run = move || {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let _ = tell.send(Err(error));
+                return;
+            }
+        };
+        let _ = tell.send(Ok(runtime.handle().clone()));
         runtime.block_on(async {
             drive(weak).await;
             // Leases that were dropped just before are still released; they take one try each.
@@ -117,5 +124,7 @@ pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
         });
     };
     std::thread::Builder::new().name("lease-keeper".into()).spawn(run).map_err(cannot)?;
-    Ok(handle)
+    // A moment: the thread tells before it does anything else.
+    let ended = |_| std::io::Error::other("the thread ended before it began");
+    told.recv().map_err(|gone| cannot(ended(gone)))?.map_err(cannot)
 }

@@ -243,9 +243,9 @@ impl KeeperHandle {
     }
 }
 
-/// How long one request of a removal may take.
-fn one_try(holding: &Holding) -> Duration {
-    holding.ttl / 4
+/// How long one request of a removal may take: as long as any call may where nothing else is said.
+const fn one_try(holding: &Holding) -> Duration {
+    Timing::call_timeout_for(holding.ttl)
 }
 
 /// The removal of a lease's record.

@@ -136,7 +136,11 @@ impl Shared {
 
     /// Shortens the belief, for a ttl that is being shortened (rule R17).
     pub(crate) fn cut(&self, until: Moment) {
-        self.believed_until.fetch_min(nanos(until), Ordering::AcqRel);
+        let before = self.believed_until.fetch_min(nanos(until), Ordering::AcqRel);
+        if nanos(until) < before {
+            // Whoever waits for the loss has set a timer for the later end.
+            self.status.send_modify(|_| {});
+        }
     }
 
     pub(crate) fn is_over(&self) -> bool {

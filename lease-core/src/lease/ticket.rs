@@ -1,10 +1,8 @@
 //! A lease on its way to another process.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Epoch, Holding, Mode, Name};
+use crate::{Epoch, Holding, Mode, Name, Timing};
 
 /// A lease on its way to another process. Made by [`Lease::into_ticket`](crate::Lease::into_ticket)
 /// and redeemed, once, by [`Coordinator::redeem`](crate::Coordinator::redeem).
@@ -15,15 +13,15 @@ pub struct Ticket {
     /// The format of the ticket.
     v: u32,
     holding: Holding,
-    grace: Duration,
+    timing: Timing,
 }
 
 impl Ticket {
     /// The format that this version writes and reads.
     const VERSION: u32 = 1;
 
-    pub(crate) const fn new(holding: Holding, grace: Duration) -> Self {
-        Self { v: Self::VERSION, holding, grace }
+    pub(crate) const fn new(holding: Holding, timing: Timing) -> Self {
+        Self { v: Self::VERSION, holding, timing }
     }
 
     pub(crate) const fn is_readable(&self) -> bool {
@@ -34,8 +32,9 @@ impl Ticket {
         &self.holding
     }
 
-    pub(crate) const fn grace(&self) -> Duration {
-        self.grace
+    /// The durations by which it was kept: whoever goes on keeps to them, the margin above all.
+    pub(crate) const fn timing(&self) -> &Timing {
+        &self.timing
     }
 
     /// What it is for.

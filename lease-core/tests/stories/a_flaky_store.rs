@@ -265,6 +265,27 @@ async fn is_not_flooded_after_a_stall() {
     lease.check().unwrap();
 }
 
+/// A store that swallows everything is told as that soon, however long the lease was to live.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn that_says_nothing_is_told_soon(#[values(true, false)] waits: bool) {
+    let world = World::new();
+    let network = world.network();
+    network.all(Fault::hangs());
+    let hour = SECOND * 3600;
+    let ann = world.person_at("ann", hour, Arc::new(network.clone()), KeeperMode::CurrentRuntime);
+    let ask = ann.exclusive(JOB);
+    let ask = if waits { ask.wait(SECOND * 30) } else { ask };
+    let begun = world.now();
+
+    assert!(matches!(ask.acquire().await, Err(Error::Unavailable { .. })));
+
+    // Four call timeouts of ten seconds and one more to withdraw; twice where the first of them
+    // ended before the time to wait did.
+    let took = world.now().since(begun);
+    assert!(took <= SECOND * 100, "{took:?}");
+}
+
 /// While the store does not answer, whoever waits waits, and says why.
 #[tokio::test(start_paused = true)]
 async fn is_told_to_whoever_waits() {

@@ -1,6 +1,6 @@
 //! A lease that moves to another process.
 
-use lease_core::{Error, LossReason, Ticket};
+use lease_core::{Error, LossReason, Ticket, Timing};
 
 use crate::world::{JOB, SECOND, World, held_by};
 
@@ -30,6 +30,21 @@ async fn works_once() {
     assert_eq!(held_by(carol.exclusive(JOB).acquire().await), "bob");
     bobs.release().await.unwrap();
     assert!(world.is_free().await);
+}
+
+/// Whoever goes on keeps the lease by the durations that it was taken with.
+#[tokio::test(start_paused = true)]
+async fn carries_its_durations() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 9), world.person("bob", SECOND * 60));
+    let wide = Timing::with_ttl(SECOND * 6).margin(SECOND * 2).renew_every(SECOND).build().unwrap();
+    let anns = ann.exclusive(JOB).timing(wide).acquire().await.unwrap();
+    let ticket = anns.into_ticket().await.unwrap();
+
+    let bobs = bob.redeem(&ticket).await.unwrap();
+
+    assert_eq!(*bobs.timing(), wide);
+    assert!(bobs.remaining() <= SECOND * 4, "the wider margin counts here too");
 }
 
 #[tokio::test(start_paused = true)]

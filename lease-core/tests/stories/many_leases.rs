@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lease_core::keeper::KeeperMode;
-use lease_core::layer::{Count, Method};
-use lease_core::{Error, HeldLeases, LossReason, Name, Status};
+use lease_core::layer::{Count, Faulty, Method};
+use lease_core::{Clock, Error, HeldLeases, LossReason, Name, Released, Status};
 
 use crate::world::{SECOND, World};
 
@@ -50,4 +50,39 @@ async fn settles_each_under_its_lease() {
     assert!(bobs.token() > token);
     assert!(!held.is_held(&item));
     assert!(held.settle(&item, |_| async {}).await.is_err());
+}
+
+/// A release waits for the work that goes on under the lease, and is not hindered by whoever only
+/// looks. (Case 50.)
+#[tokio::test(start_paused = true)]
+async fn releases_each_after_the_work_on_it() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let ann =
+        world.person_at("ann", SECOND * 3, Arc::new(network.clone()), KeeperMode::CurrentRuntime);
+    let held = Arc::new(HeldLeases::new());
+    let item = Name::parse("item").unwrap();
+    held.hold(ann.exclusive("item").acquire().await.unwrap());
+
+    let (working, clock, name) = (held.clone(), world.clock, item.clone());
+    let work = tokio::spawn(async move {
+        let five_seconds = |_| async move { clock.sleep_until(clock.now().plus(SECOND * 5)).await };
+        working.settle(&name, five_seconds).await
+    });
+    world.pass(SECOND).await;
+    let begun = world.now();
+    let released = held.release(&item).await.unwrap();
+    assert_eq!(released, Released::Freed);
+    assert!(world.now().since(begun) >= SECOND * 4, "the work was still going on");
+    work.await.unwrap().unwrap();
+
+    // Somebody who confirms at the same time is no reason to leave the lease to its ttl.
+    held.hold(ann.exclusive("item").acquire().await.unwrap());
+    let looking = network.hold(Method::Confirm);
+    let (looker, name) = (held.clone(), item.clone());
+    let confirm = tokio::spawn(async move { looker.confirm(&name).await });
+    looking.reached().await;
+    assert_eq!(held.release(&item).await.unwrap(), Released::Freed);
+    looking.open();
+    assert!(matches!(confirm.await.unwrap(), Err(Error::Lost { .. })));
 }

@@ -100,3 +100,31 @@ async fn are_woken_by_the_store() {
 
     assert!(world.now().since(released) < SECOND);
 }
+
+/// Five hundred writers leave one after another, and the store tells of each. The exclusive that
+/// drains them does not look five hundred times, and has the lease when the last one has gone.
+#[tokio::test(start_paused = true)]
+async fn are_not_woken_by_each_change_of_a_busy_name() {
+    let world = World::new();
+    let writer = world.person("writer", SECOND * 60);
+    let mut writers = Vec::new();
+    for _ in 0..500 {
+        writers.push(writer.writer(JOB).acquire().await.unwrap());
+    }
+    let counted = Arc::new(Count::new(Arc::new(world.store.clone())));
+    let ann = world.person_at("ann", SECOND * 60, counted.clone(), KeeperMode::CurrentRuntime);
+    let waiting = tokio::spawn(ann.exclusive(JOB).wait(SECOND * 60).acquire());
+    world.pass(SECOND).await;
+
+    let before = counted.counts().of(Method::Observe);
+    for writer in writers {
+        writer.release().await.unwrap();
+        world.pass(SECOND / 1000).await;
+    }
+    let gone = world.now();
+    drop(waiting.await.unwrap().unwrap());
+
+    let looks = counted.counts().of(Method::Observe) - before;
+    assert!(looks <= 50, "{looks} looks while 500 writers left");
+    assert!(world.now().since(gone) <= SECOND / 10);
+}
