@@ -10,6 +10,7 @@ mod features;
 mod metadata;
 mod model;
 mod mutants;
+mod rules;
 mod simulate;
 mod step;
 mod tally;
@@ -42,6 +43,12 @@ enum Chore {
     Test,
     /// Whether the conformance suite catches every store that is broken on purpose
     Mutants,
+    /// Which tests and which seeds find each rule of the protocol, switched off in the code
+    Rules {
+        /// Only this one, such as `R17`
+        #[arg(long, value_name = "RULE")]
+        only: Option<String>,
+    },
     /// Whether the protocol holds, and each of its rules is needed, by the model checker
     Model {
         /// The larger settings: they need hours and tens of gigabytes
@@ -96,6 +103,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Test => test::everything(),
         Chore::Sim { arguments } => simulate::simulate(arguments),
         Chore::Mutants => mutants::count(),
+        Chore::Rules { only } => rules::switch_off(only.as_deref()),
         Chore::Model { large } => model::check(*large),
         Chore::Deny { if_installed } => check::deny(*if_installed),
         Chore::Bench { only } => check::bench(only.as_deref()),
