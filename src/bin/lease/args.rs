@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use leasehold::{Mode, Name, Nonce, Policy, StoreUrl, Timing};
 
-use crate::exit;
+use crate::exit::{self, Cause, Failure};
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
 #[derive(Debug, Parser)]
@@ -143,6 +143,24 @@ impl Run {
         }
     }
 
+    /// What each option alone cannot tell.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let (grace, ttl) = (self.kill_grace(), self.ttl.ttl());
+        if grace <= ttl / 2 {
+            return Ok(());
+        }
+        let show = humantime::format_duration;
+        let message = format!(
+            "a --kill-grace of {} is more than half of the --ttl of {}, and would end the command \
+             for one late renewal: use at most {}, or a ttl of {}",
+            show(grace),
+            show(ttl),
+            show(ttl / 2),
+            show(grace.saturating_mul(2)),
+        );
+        Err(Failure::new(Cause::Usage, message))
+    }
+
     pub(crate) fn kill_grace(&self) -> Duration {
         self.kill_grace.unwrap_or_else(|| (self.ttl.ttl() / 4).min(Self::KILL_GRACE))
     }
@@ -212,6 +230,10 @@ pub(crate) struct Exec {
     /// The process that holds the lease: without it nothing is run.
     #[arg(long)]
     pub(crate) parent: i32,
+
+    /// The gate to wait at.
+    #[arg(long)]
+    pub(crate) gate: i32,
 
     /// Whether the terminal goes with it.
     #[arg(long)]

@@ -12,6 +12,8 @@ use nix::unistd::{Pid, getpid, getppid};
 
 use crate::args::Exec;
 use crate::exit::{Cause, Failure};
+use crate::gate;
+use crate::itself::{NAME, itself};
 use crate::terminal::Terminal;
 
 /// Lets this process die of the Ctrl-C at the terminal that ended its command or its wait.
@@ -20,8 +22,8 @@ use crate::terminal::Terminal;
 /// the signal no longer does. What is started in its place does. The exit code, as shells tell it, is
 /// 130 either way. Returns only if that cannot be done.
 pub(crate) fn as_if_interrupted() {
-    if let Ok(itself) = std::env::current_exe() {
-        let _ = Command::new(itself).arg("__interrupted").exec();
+    if let Ok(itself) = itself() {
+        let _ = Command::new(itself).arg0(NAME).arg("__interrupted").exec();
     }
 }
 
@@ -40,6 +42,9 @@ pub(crate) fn become_the_command(exec: &Exec) -> Failure {
     // If the parent died before that, nobody will tell any more.
     if getppid() != Pid::from_raw(exec.parent) {
         return Failure::new(Cause::Signal(Signal::SIGTERM), "the lease's process has ended");
+    }
+    if let Err(failure) = gate::pass(exec.gate) {
+        return failure;
     }
     if let Some(terminal) = Terminal::of_this_process().filter(|_| exec.foreground) {
         // A terminal that has gone away meanwhile is nothing to fail for.

@@ -3,17 +3,25 @@
 mod args;
 mod break_;
 mod command;
+mod ears;
 mod exec;
 mod exit;
 mod find;
+mod gate;
+mod group;
+mod guard;
+mod itself;
 mod list;
+mod order;
 mod run;
+mod shared_clock;
 mod show;
 mod signals;
 mod status;
 mod supervise;
 mod tell;
 mod terminal;
+mod voice;
 mod watchdog;
 
 use std::future::Future;
@@ -35,9 +43,7 @@ fn main() -> ExitCode {
     };
     let ended = match cli.action {
         Action::Exec(exec) => Err(exec::become_the_command(&exec)),
-        Action::Watchdog(watchdog) => {
-            watchdog::stay().and_then(|()| on_a_runtime(watchdog::watch(watchdog.grace)))
-        }
+        Action::Watchdog(watchdog) => watchdog::watch(watchdog.grace),
         Action::Interrupted => Ok(exec::die_of_ctrl_c()),
         Action::Run(run) => on_a_runtime(run::run(run)),
         Action::Status(status) => on_a_runtime(status::status(status)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
-use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease};
+use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease, Released};
 use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::args::Run;
 use crate::command::Running;
 use crate::exit::{self, Cause, Failure};
 use crate::signals::Signals;
-use crate::supervise::{Ended, until_it_ends};
+use crate::supervise::{Ended, Supervision, Why, until_it_ends};
 use crate::tell::Teller;
 use crate::terminal::Terminal;
 use crate::{exec, find, show};
@@ -26,7 +26,7 @@ const RELEASE: Duration = Duration::from_secs(10);
 const WITHDRAWAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
-    let teller = Teller::new(run.json, run.name.clone());
+    let teller = Teller::new(run.json, run.name.clone())?;
     let ended = hold_and_run(&run, &teller).await;
     let code = match &ended {
         Ok(code) => *code,
@@ -35,7 +35,7 @@ pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
         }
         Err(failure) => failure.cause.code(),
     };
-    teller.exited(code, ended.err().as_ref());
+    teller.exited(code, ended.err().as_ref()).await;
     let interrupted = code == Cause::Signal(Signal::SIGINT).code();
     if interrupted && Terminal::of_this_process().is_some_and(|terminal| terminal.is_ours()) {
         exec::as_if_interrupted();
@@ -44,6 +44,7 @@ pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
 }
 
 async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
+    run.check()?;
     find::check(&run.command[0])?;
     let mut signals = Signals::listen()?;
     let leases = interruptible(&mut signals, open(run)).await??;
@@ -58,25 +59,59 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
             return Err(failure);
         }
     };
-    let ended = until_it_ends(&mut running, &lease, &mut signals, run.kill_grace(), teller).await;
-    match &ended {
-        // What it has started goes down with the lease.
-        Ok(Ended { lost: Some(_), .. }) | Err(_) => running.kill_all().await,
-        Ok(Ended { lost: None, .. }) => {}
+    let ended = until_it_ends(Supervision {
+        running: &mut running,
+        lease: &lease,
+        signals: &mut signals,
+        grace: run.kill_grace(),
+        teller,
+    })
+    .await;
+    if ended.is_err() {
+        running.kill_all().await;
     }
     running.over().await;
-    release(lease, teller).await;
-    let Ended { status, lost } = ended?;
-    if let Some(reason) = lost {
-        let message =
-            format!("the lease on `{}` was lost ({reason}): the command was ended", run.name);
-        return Err(Failure::new(Cause::Lost, message));
+    let recovered = lease.check().is_ok();
+    let released = release(lease, teller).await;
+    let Ended { status, why } = ended?;
+    if let Some(why) = why {
+        return Err(ended_by(why, run, recovered));
     }
     let code = exit::of_command(status);
+    // It was taken away before the command ended, and no renewal has told yet.
+    if released == Some(Released::NotHeld) {
+        let message = format!(
+            "the lease on `{}` had been lost when the command ended, with {code}",
+            run.name
+        );
+        return Err(Failure::new(Cause::Lost, message));
+    }
     if status.code().is_some() && exit::is_reserved(code) {
         teller.command_exited(code);
     }
     Ok(code)
+}
+
+/// What it means for the exit code that the command was ended.
+fn ended_by(why: Why, run: &Run, recovered: bool) -> Failure {
+    let name = &run.name;
+    let message = match why {
+        Why::Unguarded(failure) => {
+            let message = format!("{}: the command was ended", failure.message);
+            return Failure { message, ..failure };
+        }
+        Why::Lost(reason) => {
+            format!("the lease on `{name}` was lost ({reason}): the command was ended")
+        }
+        Why::Doubtful if recovered => format!(
+            "the lease on `{name}` could not be renewed for so long that the command was ended; \
+             a renewal that got through after that came too late for it"
+        ),
+        Why::Doubtful => {
+            format!("the lease on `{name}` could not be renewed: the command was ended")
+        }
+    };
+    Failure::new(Cause::Lost, message)
 }
 
 async fn open(run: &Run) -> Result<Coordinator, Failure> {
@@ -141,16 +176,21 @@ async fn acquire(
     }
 }
 
-async fn release(lease: Lease, teller: &Teller) {
+/// What the store says of a lease that was believed in until then.
+async fn release(lease: Lease, teller: &Teller) -> Option<Released> {
     let held = lease.check().is_ok();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let patience = if held { RELEASE } else { WITHDRAWAL };
     match within(&clock, patience, lease.release()).await {
-        Some(Ok(released)) => teller.released(released),
+        Some(Ok(released)) => {
+            teller.released(released);
+            return held.then_some(released);
+        }
         Some(Err(error)) if held => teller.not_released(&error.to_string()),
         None if held => teller.not_released("the store did not answer in time"),
         Some(Err(_)) | None => {}
     }
+    None
 }
 
 /// Runs `work` unless a signal comes first.

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Failure;
 
-/// What is passed on to the command, each as often as it comes.
+/// What is passed on to the command.
 const PASSED_ON: [Signal; 6] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -17,6 +17,11 @@ const PASSED_ON: [Signal; 6] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
 ];
+
+/// Whether whoever sends it wants the command to end.
+pub(crate) const fn asks_to_end(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
+}
 
 /// The signals that this process has got and not yet dealt with.
 pub(crate) struct Signals {

@@ -7,15 +7,15 @@ use leasehold::clock::SystemClock;
 use leasehold::{Clock, Lease, LossReason, Moment, Status};
 use nix::sys::signal::Signal;
 
-use crate::command::Running;
+use crate::command::{DYING, Event, LOOK, Running};
 use crate::exit::Failure;
-use crate::signals::Signals;
+use crate::signals::{Signals, asks_to_end};
 use crate::tell::Teller;
 
 /// How long a command has to end by itself after somebody else was given its lease: hardly any.
 const DISPLACED_GRACE: Duration = Duration::from_millis(500);
 
-/// How often a group that was killed is killed again until its command has ended.
+/// How often a group that was killed is killed again until it is gone.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// How often the watchdog is told between two renewals: it must know of each soon.
@@ -24,120 +24,216 @@ const TOLD_PER_RENEWAL: u32 = 8;
 /// How the command ended.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Whether it was ended because the lease was lost, or about to be.
-    pub(crate) lost: Option<LossReason>,
+    /// Why it was made to, if it was.
+    pub(crate) why: Option<Why>,
 }
 
-/// A command that was asked to end.
-#[derive(Clone, Copy)]
+/// Why a command is made to end.
+pub(crate) enum Why {
+    /// The lease was lost.
+    Lost(LossReason),
+    /// It was about to be.
+    Doubtful,
+    /// Nobody would end the command if this process were killed.
+    Unguarded(Failure),
+}
+
+/// A command that was asked to end, or has ended and left something running.
 struct Ending {
-    why: LossReason,
+    why: Option<Why>,
     kill_at: Moment,
+    killed_at: Option<Moment>,
+}
+
+/// What a command runs under.
+pub(crate) struct Supervision<'a> {
+    pub(crate) running: &'a mut Running,
+    pub(crate) lease: &'a Lease,
+    pub(crate) signals: &'a mut Signals,
+    pub(crate) grace: Duration,
+    pub(crate) teller: &'a Teller,
 }
 
 /// Waits until the command has ended, by itself or because the lease did.
-pub(crate) async fn until_it_ends(
-    running: &mut Running,
-    lease: &Lease,
-    signals: &mut Signals,
-    grace: Duration,
-    teller: &Teller,
-) -> Result<Ended, Failure> {
-    let clock = SystemClock;
-    let mut status = lease.status_changes();
-    let mut children = Signals::only(Signal::SIGCHLD)?;
-    let mut continued = Signals::only(Signal::SIGCONT)?;
-    let mut ending: Option<Ending> = None;
-    let mut asked_by_watchdog = false;
-    loop {
-        // Looked at here, and not by which of the branches below wakes up: a lease that is over must
-        // not look to the watchdog like one whose time is up.
-        let left = lease.remaining();
-        if ending.is_none() && left.is_zero() {
-            let why = loss(lease).unwrap_or(LossReason::Expired);
-            ending = Some(lost(why, running, lease, grace, teller).await);
-        }
-        // While this process was stopped the watchdog may have asked the command to end.
-        asked_by_watchdog |= running.was_asked_by_watchdog();
-        if asked_by_watchdog && ending.is_none() {
-            ending = Some(ask(running, lease, teller).await);
-        }
-        let now = clock.now();
-        // What was asked to end has no longer than it had then, whatever gets through after all.
-        let deadline = ending.map_or_else(|| now.plus(left), |ending| ending.kill_at);
-        running.must_end_in(deadline.since(now)).await;
-        let wake = match ending {
-            Some(ending) => ending.kill_at,
-            None if lease.status() == Status::Doubtful => deadline.minus(grace),
-            None => deadline,
-        };
-        let wake = wake.min(now.plus(lease.timing().renew_every() / TOLD_PER_RENEWAL));
+pub(crate) async fn until_it_ends(what: Supervision<'_>) -> Result<Ended, Failure> {
+    Supervisor { what, ending: None, status: None, asked_from_outside: false }.supervise().await
+}
 
-        tokio::select! {
-            biased;
-            ended = running.ended() => {
-                // It may have been ended by the watchdog, while this process was stopped.
-                asked_by_watchdog |= running.was_asked_by_watchdog();
-                let why = ending.map(|ending| ending.why).or_else(|| loss(lease));
-                let lost = why.or_else(|| asked_by_watchdog.then_some(LossReason::Expired));
-                return Ok(Ended { status: ended?, lost });
+struct Supervisor<'a> {
+    what: Supervision<'a>,
+    ending: Option<Ending>,
+    /// How the command itself has ended, once it has.
+    status: Option<ExitStatus>,
+    /// Whether a signal that asks for an end was passed on.
+    asked_from_outside: bool,
+}
+
+impl Supervisor<'_> {
+    async fn supervise(mut self) -> Result<Ended, Failure> {
+        let mut children = Signals::only(Signal::SIGCHLD)?;
+        let mut continued = Signals::only(Signal::SIGCONT)?;
+        let mut changes = self.what.lease.status_changes();
+        loop {
+            // In this order: a stall in between makes the end earlier, never later. Looked at here,
+            // and not by which of the branches below wakes up: a lease that is over must not look
+            // to the watchdog like one whose time is up.
+            let now = SystemClock.now();
+            let left = self.what.lease.remaining();
+            if left.is_zero() {
+                self.lost().await;
             }
-            signal = signals.next() => running.signal(signal),
-            _ = children.next() => if running.was_stopped() {
-                running.stop_with_it(&mut continued).await;
-            },
-            _ = continued.next() => running.go_on(),
-            _ = lease.lost(), if ending.is_none() => {}
-            () = clock.sleep_until(wake) => match &mut ending {
-                Some(ending) if clock.now() >= ending.kill_at => {
-                    running.signal(Signal::SIGKILL);
-                    // Again for whoever was started at that very moment.
-                    ending.kill_at = clock.now().plus(AGAIN);
+            if self.what.running.was_asked_by_watchdog() {
+                self.ask().await;
+            }
+            if let Some(status) = self.status
+                && self.is_over(status)
+            {
+                return Ok(Ended { status, why: self.ending.and_then(|ending| ending.why) });
+            }
+            // What was asked to end has no longer than it had then, whatever gets through after all.
+            let deadline = self.ending.as_ref().map_or(now.plus(left), |ending| ending.kill_at);
+            if let Err(failure) = self.what.running.must_end_by(deadline).await {
+                self.unguarded(failure).await;
+            }
+            let wake = self.wake(now, deadline);
+
+            let lost = self.is_lost();
+            tokio::select! {
+                biased;
+                event = self.what.running.next(self.status.is_some()) => self.take(event?).await,
+                signal = self.what.signals.next() => {
+                    self.what.running.signal(signal);
+                    self.asked_from_outside |= asks_to_end(signal);
                 }
-                None if lease.status() == Status::Doubtful && lease.remaining() <= grace => {
-                    ending = Some(ask(running, lease, teller).await);
+                _ = children.next() => self.look_at_children(&mut continued).await,
+                _ = continued.next() => self.what.running.go_on(),
+                _ = self.what.lease.lost(), if !lost => {}
+                () = SystemClock.sleep_until(wake) => self.act().await,
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Whether nothing is left that has to end with the command.
+    fn is_over(&mut self, status: ExitStatus) -> bool {
+        // A command that ends by itself may leave behind whom it likes. One that was ended did not
+        // mean to.
+        let by_itself = status.code().is_some() && !self.asked_from_outside;
+        if (by_itself && self.ending.is_none()) || self.what.running.is_gone() {
+            return true;
+        }
+        let now = SystemClock.now();
+        let time = self.what.grace.min(self.what.lease.remaining());
+        let ending = self.ending.get_or_insert_with(|| Ending::by(now.plus(time), None));
+        ending.killed_at.is_some_and(|at| now.since(at) >= DYING)
+    }
+
+    /// When to look again.
+    fn wake(&self, now: Moment, deadline: Moment) -> Moment {
+        let doubtful = self.ending.is_none() && self.what.lease.status() == Status::Doubtful;
+        let due = if doubtful { deadline.minus(self.what.grace) } else { deadline };
+        let look = match self.status {
+            Some(_) => LOOK,
+            None => self.what.lease.timing().renew_every() / TOLD_PER_RENEWAL,
+        };
+        due.min(now.plus(look))
+    }
+
+    async fn take(&mut self, event: Event) {
+        match event {
+            Event::Ended(status) => self.status = Some(status),
+            Event::Unguarded(status) => {
+                if let Err(failure) = self.what.running.unguarded(status).await {
+                    self.unguarded(failure).await;
                 }
-                _ => {}
-            },
-            _ = status.changed() => {}
+            }
+        }
+    }
+
+    async fn look_at_children(&mut self, continued: &mut Signals) {
+        if let Some(by) = self.what.running.was_stopped() {
+            self.what.running.stopped(by, continued).await;
+        }
+        if let Err(failure) = self.what.running.look_after_watchdog().await {
+            self.unguarded(failure).await;
+        }
+    }
+
+    /// Does what is due.
+    async fn act(&mut self) {
+        let now = SystemClock.now();
+        let Some(ending) = &mut self.ending else {
+            let doubtful = self.what.lease.status() == Status::Doubtful;
+            if doubtful && self.what.lease.remaining() <= self.what.grace {
+                self.ask().await;
+            }
+            return;
+        };
+        if now >= ending.kill_at {
+            self.what.running.signal(Signal::SIGKILL);
+            // Again for what a debugger or a stop has kept.
+            ending.kill_at = now.plus(AGAIN);
+            if ending.killed_at.replace(ending.killed_at.unwrap_or(now)).is_none()
+                && ending.why.is_none()
+            {
+                self.what.teller.killed_the_rest();
+            }
+        }
+    }
+
+    /// Asks the command to end since the lease has, whatever else it is asked for.
+    async fn lost(&mut self) {
+        if self.is_lost() {
+            return;
+        }
+        // First the signals: what is told may not be read.
+        self.what.running.tell_to_end().await;
+        let why = match self.what.lease.status() {
+            Status::Lost(reason) => reason,
+            Status::Held | Status::Doubtful => LossReason::Expired,
+        };
+        let left = match why {
+            // The belief is over: whoever comes next may come now.
+            LossReason::Expired => {
+                self.what.running.signal(Signal::SIGKILL);
+                Duration::ZERO
+            }
+            _ => self.what.grace.min(DISPLACED_GRACE),
+        };
+        let kill_at = SystemClock.now().plus(left);
+        let kill_at = self.ending.as_ref().map_or(kill_at, |ending| ending.kill_at.min(kill_at));
+        self.ending = Some(Ending::by(kill_at, Some(Why::Lost(why))));
+        self.what.teller.lost(self.what.lease, why);
+    }
+
+    fn is_lost(&self) -> bool {
+        let why = self.ending.as_ref().and_then(|ending| ending.why.as_ref());
+        matches!(why, Some(Why::Lost(_)))
+    }
+
+    /// Asks the command to end before the lease does.
+    async fn ask(&mut self) {
+        if self.ending.is_none() {
+            self.what.running.tell_to_end().await;
+            let kill_at = SystemClock.now().plus(self.what.lease.remaining());
+            self.ending = Some(Ending::by(kill_at, Some(Why::Doubtful)));
+            self.what.teller.doubtful(self.what.lease);
+        }
+    }
+
+    /// Asks the command to end since nobody else could.
+    async fn unguarded(&mut self, failure: Failure) {
+        if self.ending.is_none() {
+            self.what.running.tell_to_end().await;
+            let now = SystemClock.now();
+            let time = self.what.grace.min(self.what.lease.remaining());
+            self.ending = Some(Ending::by(now.plus(time), Some(Why::Unguarded(failure))));
         }
     }
 }
 
-/// Asks the command to end since the lease has.
-async fn lost(
-    why: LossReason,
-    running: &mut Running,
-    lease: &Lease,
-    grace: Duration,
-    teller: &Teller,
-) -> Ending {
-    // First the signals: whoever should read what is told may not be reading.
-    running.tell_to_end().await;
-    let left = match why {
-        // The belief is over: whoever comes next may come now.
-        LossReason::Expired => {
-            running.signal(Signal::SIGKILL);
-            Duration::ZERO
-        }
-        _ => grace.min(DISPLACED_GRACE),
-    };
-    let kill_at = SystemClock.now().plus(left);
-    teller.lost(lease, why);
-    Ending { why, kill_at }
-}
-
-/// Asks the command to end before the lease does.
-async fn ask(running: &mut Running, lease: &Lease, teller: &Teller) -> Ending {
-    running.tell_to_end().await;
-    let kill_at = SystemClock.now().plus(lease.remaining());
-    teller.doubtful(lease);
-    Ending { why: LossReason::Expired, kill_at }
-}
-
-fn loss(lease: &Lease) -> Option<LossReason> {
-    match lease.status() {
-        Status::Lost(reason) => Some(reason),
-        Status::Held | Status::Doubtful => None,
+impl Ending {
+    const fn by(kill_at: Moment, why: Option<Why>) -> Self {
+        Self { why, kill_at, killed_at: None }
     }
 }

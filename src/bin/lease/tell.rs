@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::exit::{Failure, with_sources};
 use crate::show::{RecordView, span, standing};
+use crate::voice::Voice;
 
 /// One thing that happened, as a JSON line. Fields are added in later versions, never renamed.
 #[derive(Debug, Serialize)]
@@ -37,6 +38,9 @@ enum Event<'a> {
         name: &'a str,
         reason: String,
     },
+    KilledTheRest {
+        name: &'a str,
+    },
     Released {
         name: &'a str,
         freed: bool,
@@ -58,6 +62,7 @@ enum Event<'a> {
 pub(crate) struct Teller {
     json: bool,
     name: Name,
+    voice: Voice,
     /// Whom the last line was about, and whether it is still open on the terminal.
     last: Arc<Mutex<Last>>,
 }
@@ -69,8 +74,8 @@ struct Last {
 }
 
 impl Teller {
-    pub(crate) fn new(json: bool, name: Name) -> Self {
-        Self { json, name, last: Arc::default() }
+    pub(crate) fn new(json: bool, name: Name) -> Result<Self, Failure> {
+        Ok(Self { json, name, voice: Voice::start()?, last: Arc::default() })
     }
 
     pub(crate) fn waiting(&self, waiting: &Waiting<'_>) {
@@ -97,10 +102,10 @@ impl Teller {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if stderr().is_terminal() {
             // One line that is written over.
-            say_part(&format!("\r\x1b[2K{}", cut(&line, width())));
+            self.voice.say(format!("\r\x1b[2K{}", cut(&line, width())));
             last.open = true;
         } else if last.about != about {
-            say(&line);
+            self.say(&line);
         }
         last.about = about;
     }
@@ -109,7 +114,7 @@ impl Teller {
     pub(crate) fn waited(&self) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut last.open) {
-            say_part("\r\x1b[2K");
+            self.voice.say("\r\x1b[2K".to_owned());
         }
     }
 
@@ -136,7 +141,10 @@ impl Teller {
             _ => "was not looked after while this process stood still",
         };
         let left = span(remaining);
-        say(&format!("lease: `{}` {why} and runs out in {left}: ending the command", self.name));
+        self.say(&format!(
+            "lease: `{}` {why} and runs out in {left}: ending the command",
+            self.name
+        ));
     }
 
     pub(crate) fn lost(&self, lease: &Lease, reason: LossReason) {
@@ -144,7 +152,7 @@ impl Teller {
             let (name, reason) = (self.name.as_str(), reason.to_string());
             return self.event(&Event::Lost { name, reason });
         }
-        say(&format!("lease: `{}` was lost ({reason}): ending the command", lease.name()));
+        self.say(&format!("lease: `{}` was lost ({reason}): ending the command", lease.name()));
     }
 
     pub(crate) fn released(&self, released: Released) {
@@ -158,33 +166,49 @@ impl Teller {
         if self.json {
             return self.event(&Event::NotReleased { name: self.name.as_str(), problem });
         }
-        say(&format!("lease: `{}` was not released ({problem}): it ends with its ttl", self.name));
+        self.say(&format!(
+            "lease: `{}` was not released ({problem}): it ends with its ttl",
+            self.name
+        ));
     }
 
     /// The command's own code could be taken for one of ours.
     pub(crate) fn command_exited(&self, code: u8) {
         if !self.json {
-            say(&format!("lease: the command itself exited with {code}"));
+            self.say(&format!("lease: the command itself exited with {code}"));
         }
     }
 
-    pub(crate) fn exited(&self, code: u8, failure: Option<&Failure>) {
+    /// The last thing that is told: waits a little for all of it to be read.
+    pub(crate) async fn exited(&self, code: u8, failure: Option<&Failure>) {
         if self.json {
-            return self.event(&Event::Exit {
+            self.event(&Event::Exit {
                 name: self.name.as_str(),
                 code,
                 cause: failure.map_or("command", |failure| failure.cause.word()),
                 message: failure.map(|failure| failure.message.as_str()),
             });
+        } else if let Some(failure) = failure {
+            self.say(&format!("lease: {}", failure.message));
         }
-        if let Some(failure) = failure {
-            say(&format!("lease: {}", failure.message));
+        self.voice.finish().await;
+    }
+
+    /// The command has ended, and what it had left running was killed.
+    pub(crate) fn killed_the_rest(&self) {
+        if self.json {
+            return self.event(&Event::KilledTheRest { name: self.name.as_str() });
         }
+        self.say("lease: killed what the command had left running");
+    }
+
+    fn say(&self, line: &str) {
+        self.voice.say(format!("{line}\n"));
     }
 
     fn event(&self, event: &Event<'_>) {
         if let Ok(line) = serde_json::to_string(event) {
-            say(&line);
+            self.say(&line);
         }
     }
 }
@@ -210,13 +234,9 @@ fn cut(line: &str, width: usize) -> &str {
     line
 }
 
-/// Says a line on standard error. Where nobody reads it any more, the work goes on all the same.
+/// Says a line on standard error at once.
 pub(crate) fn say(line: &str) {
-    say_part(&format!("{line}\n"));
-}
-
-fn say_part(text: &str) {
-    let _ = stderr().lock().write_all(text.as_bytes());
+    let _ = stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Prints lines on standard output, for as long as somebody reads them.

@@ -1,9 +1,18 @@
 //! Which process group reads the terminal.
 
 use std::fs::File;
+use std::io::stdout;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+
+/// Whether what this process writes goes to the rest of a pipeline, which may need the terminal itself
+/// as `less` does.
+pub(crate) fn is_shared() -> bool {
+    let kind = |mode| SFlag::from_bits_truncate(mode) & SFlag::S_IFMT;
+    fstat(stdout()).is_ok_and(|stat| kind(stat.st_mode) == SFlag::S_IFIFO)
+}
 
 /// The terminal that this process belongs to, wherever its input and output go: a command asks for
 /// a password there though its input is a pipe.

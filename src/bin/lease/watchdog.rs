@@ -3,88 +3,94 @@
 
 use std::time::Duration;
 
-use leasehold::clock::SystemClock;
-use leasehold::{Clock, Moment};
-use nix::sys::signal::{SigSet, Signal, killpg};
-use nix::unistd::Pid;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin, stdin};
+use leasehold::Moment;
+use nix::sys::signal::{SigSet, Signal};
 
+use crate::ears::{Ears, Heard};
 use crate::exit::Failure;
+use crate::gate;
+use crate::group::Group;
+use crate::order::{Order, Until};
+use crate::shared_clock;
 
-/// Blocks all signals that ask for an end, before there is a second thread: whoever sends one means
-/// the command and its holder, and needs the watchdog until those have ended.
-pub(crate) fn stay() -> Result<(), Failure> {
-    SigSet::all().thread_block().map_err(|error| Failure::system("cannot block signals", error))
+/// How often it looks at the clock: timers stand still while the machine is suspended.
+const NAP: Duration = Duration::from_millis(100);
+
+/// How long a holder may be silent before it is heard of for the first time.
+const FIRST: Duration = Duration::from_secs(3600);
+
+/// Whom it guards.
+struct Guarded {
+    group: Group,
+    until: Until,
+    /// Whether the command has been asked to end.
+    told: bool,
+    /// Whether the holder was killed.
+    alone: bool,
 }
 
-/// When it asks a command to end of whose holder it hears nothing more: later than the holder would
-/// if it could, and never at once.
-pub(crate) fn asks_at(told_at: Moment, left: Duration, grace: Duration) -> Moment {
-    told_at.plus(left).minus(grace.min(left / 2) / 2)
-}
-
-/// Reads what the holder says, and acts once it falls silent.
-pub(crate) async fn watch(grace: Duration) -> Result<u8, Failure> {
-    let mut lines = BufReader::new(stdin()).lines();
-    let Some(group) = next(&mut lines).await.and_then(|line| line.parse().ok()) else {
-        // There is no command yet; if it comes, its parent-death signal ends it.
+/// Does what the holder says, and acts once it falls silent.
+pub(crate) fn watch(grace: Duration) -> Result<u8, Failure> {
+    stay()?;
+    let mut ears = Ears::default();
+    let Heard::Order(Order::Guard(group, until)) = ears.hear(FIRST) else {
+        // There is no command yet, and without us there will be none.
         return Ok(0);
     };
-    let group = Pid::from_raw(group);
-    let clock = SystemClock;
-    let mut believed_until: Option<Moment> = None;
-    // When the command is asked to end, unless it has been.
-    let mut ask_at: Option<Moment> = None;
-    let mut told = false;
+    gate::open(until.end);
+    let mut guarded = Guarded { group: Group(group), until, told: false, alone: false };
     loop {
-        let asking = until(ask_at.filter(|_| !told));
-        let line = tokio::select! {
-            biased;
-            line = next(&mut lines) => line,
-            // The holder is stopped and cannot end the command.
-            () = asking => {
-                let _ = killpg(group, Signal::SIGTERM);
-                told = true;
-                continue;
-            }
-            () = until(believed_until) => {
-                let _ = killpg(group, Signal::SIGKILL);
-                return Ok(0);
-            }
-        };
-        match line.as_deref() {
-            Some("over") => return Ok(0),
-            Some("told") => told = true,
-            Some(line) => {
-                let left = line.strip_prefix("for ").and_then(|ms| ms.parse().ok());
-                if let Some(left) = left.map(Duration::from_millis) {
-                    let end = clock.now().plus(left);
-                    believed_until = Some(end);
-                    ask_at = Some(asks_at(clock.now(), left, grace));
-                }
-            }
-            // The holder was killed.
-            None => break,
+        // Looked at before listening: what was said before the time was up counts, however late it
+        // is heard.
+        let now = shared_clock::now();
+        match ears.hear(guarded.next().since(now).min(NAP)) {
+            Heard::Order(Order::Over) => return Ok(0),
+            Heard::Order(Order::Told) => guarded.told = true,
+            Heard::Order(Order::Until(until) | Order::Guard(_, until)) => guarded.until = until,
+            Heard::Gone => guarded.left_alone(shared_clock::now(), grace),
+            Heard::Nothing if guarded.is_done_at(now) => return Ok(0),
+            Heard::Nothing => {}
         }
     }
-    if !told {
-        let _ = killpg(group, Signal::SIGTERM);
-    }
-    let kill_at = clock.now().plus(grace).min(believed_until.unwrap_or_else(|| clock.now()));
-    clock.sleep_until(kill_at).await;
-    let _ = killpg(group, Signal::SIGKILL);
-    Ok(0)
 }
 
-/// Ends at this moment; never if there is none.
-async fn until(at: Option<Moment>) {
-    match at {
-        Some(at) => SystemClock.sleep_until(at).await,
-        None => std::future::pending().await,
+impl Guarded {
+    /// When there is something to do.
+    fn next(&self) -> Moment {
+        if self.told { self.until.end } else { self.until.ask.min(self.until.end) }
+    }
+
+    /// Does what is to be done by `now`; whether that was all.
+    fn is_done_at(&mut self, now: Moment) -> bool {
+        if self.alone && self.group.is_gone() {
+            return true;
+        }
+        if now >= self.until.end {
+            self.group.signal(Signal::SIGKILL);
+            return true;
+        }
+        if now >= self.until.ask {
+            self.ask();
+        }
+        false
+    }
+
+    /// The holder was killed.
+    fn left_alone(&mut self, now: Moment, grace: Duration) {
+        self.alone = true;
+        self.ask();
+        self.until.end = self.until.end.min(now.plus(grace));
+    }
+
+    fn ask(&mut self) {
+        if !std::mem::replace(&mut self.told, true) {
+            self.group.signal(Signal::SIGTERM);
+        }
     }
 }
 
-/// The next line; nothing once the holder's end of the pipe is closed.
-async fn next(lines: &mut Lines<BufReader<Stdin>>) -> Option<String> {
-    lines.next_line().await.ok().flatten()
+/// Blocks all signals that ask for an end: whoever sends one means the command and its holder, and
+/// needs the watchdog until those have ended.
+fn stay() -> Result<(), Failure> {
+    SigSet::all().thread_block().map_err(|error| Failure::system("cannot block signals", error))
 }
