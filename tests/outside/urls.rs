@@ -1,0 +1,48 @@
+//! URLs of stores.
+
+use leasehold::StoreUrl;
+use proptest::prelude::*;
+
+fn urls() -> impl Strategy<Value = String> {
+    let scheme = prop_oneof![
+        Just("file:"),
+        Just("file://"),
+        Just("file:///"),
+        Just("FILE://localhost/"),
+        Just("memory:"),
+        Just("mongodb://"),
+        Just("nats://"),
+        Just("s3://"),
+        Just("az://"),
+        Just("gs://"),
+        Just(""),
+    ];
+    (scheme, prop_oneof![any::<String>(), "[a-z0-9%/?#:@.& -]{0,40}"])
+        .prop_map(|(scheme, rest)| format!("{scheme}{rest}"))
+}
+
+proptest! {
+    #![proptest_config(crate::cases(4000))]
+
+    /// A URL is shown as it could be written, or is refused with a remedy.
+    #[test]
+    fn go_round_or_are_refused(text in urls()) {
+        match StoreUrl::parse(&text) {
+            Ok(url) => {
+                let shown = url.to_string();
+                prop_assert_eq!(StoreUrl::parse(&shown).unwrap(), url, "{}", shown);
+            }
+            Err(error) => prop_assert!(crate::tells_what_to_do(&error), "{error}"),
+        }
+    }
+
+    /// A password is in no log, and in no refusal.
+    #[test]
+    fn keep_passwords_to_themselves(scheme in "mongodb|nats|tls|redis", rest in "[a-z0-9/?&=.,:@]{0,30}") {
+        let told = match StoreUrl::parse(&format!("{scheme}://user:hunter2secret@{rest}")) {
+            Ok(url) => format!("{url:?}"),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        prop_assert!(!told.contains("hunter2secret"), "{}", told);
+    }
+}
