@@ -11,6 +11,7 @@ use crate::scene::{Scene, text};
 #[case::relative(&["--on", "file:leases"], "job", "file:///")]
 #[case::ttl_of_zero(&["--ttl", "0s"], "job", "ttl")]
 #[case::a_thousand_years(&["--ttl", "1000y"], "job", "366 days")]
+#[case::grace(&["--ttl", "10s", "--kill-grace", "6s"], "job", "at most 5s, or a ttl of 12s")]
 #[case::no_unit(&["--ttl", "15"], "job", "unit")]
 #[case::empty_name(&[], "", "empty")]
 #[case::control_character(&[], "a\nb", "control character")]

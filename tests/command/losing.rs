@@ -72,3 +72,71 @@ fn a_broken_lease_leaves_time_to_clean_up() {
     assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
     assert!(clean.exists(), "{}", job.told());
 }
+
+/// It was taken away and the command has ended before any renewal could tell: its work may have come
+/// too late all the same.
+#[test]
+fn a_command_that_ends_after_its_lease_is_told_so() {
+    let scene = Scene::new();
+    let gate = scene.path("gate");
+    let script = format!("until [ -e {} ]; do sleep .02; done", gate.display());
+    let mut job = scene.shell("job", &["run", "--ttl", "60s", "job", "--", "sh", "-c", &script]);
+    scene.wait_for_state("job", "exclusive");
+    assert!(scene.output(&["break", "job", "--force"]).status.success());
+
+    std::fs::write(gate, "").unwrap();
+
+    assert_eq!(job.exit_within(SECOND * 5), Some(79), "{}", job.told());
+    assert!(job.told().contains("had been lost when the command ended"), "{}", job.told());
+}
+
+/// The store goes away for longer than between two renewals and comes back in time: nothing has
+/// happened.
+#[test]
+fn a_doubt_that_passes_ends_nothing() {
+    let scene = Scene::new();
+    let (log, gate) = (scene.path("log"), scene.path("gate"));
+    let script = format!(
+        "until [ -e {} ]; do date >>{}; sleep .1; done; exit 5",
+        gate.display(),
+        log.display()
+    );
+    let args = ["run", "--ttl", "3s", "--kill-grace", "100ms", "job", "--", "sh", "-c", &script];
+    let mut job = scene.shell("job", &args);
+    let ticks = scene.lines("log", 3).len();
+
+    let (leases, elsewhere) = (scene.path("leases"), scene.path("elsewhere"));
+    std::fs::rename(&leases, &elsewhere).unwrap();
+    scene.lines("log", ticks + 12);
+    std::fs::rename(&elsewhere, &leases).unwrap();
+    // For longer than it could have been believed in without the store.
+    scene.lines("log", ticks + 45);
+    std::fs::write(gate, "").unwrap();
+
+    assert_eq!(job.exit_within(SECOND * 5), Some(5), "{}", job.told());
+    assert_eq!(job.told(), "");
+}
+
+/// The store comes back when the command has been asked to end: it was ended, and was not lost.
+#[test]
+fn a_doubt_that_passes_too_late_is_told_as_what_it_was() {
+    let scene = Scene::new();
+    let (log, leases, elsewhere) =
+        (scene.path("log"), scene.path("leases"), scene.path("elsewhere"));
+    let script = format!(
+        "trap 'mv {} {}; sleep 1; exit 0' TERM; {}",
+        elsewhere.display(),
+        leases.display(),
+        ticking(&log)
+    );
+    let args = ["run", "--ttl", "4s", "--kill-grace", "2s", "job", "--", "sh", "-c", &script];
+    let mut job = scene.shell("job", &args);
+    scene.lines("log", 3);
+
+    std::fs::rename(&leases, &elsewhere).unwrap();
+
+    assert_eq!(job.exit_within(SECOND * 6), Some(79), "{}", job.told());
+    assert!(job.told().contains("a renewal that got through after that"), "{}", job.told());
+    assert!(!job.told().contains("was lost"), "{}", job.told());
+    assert_eq!(scene.state("job"), "free");
+}

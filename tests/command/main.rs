@@ -7,6 +7,7 @@ mod scene;
 mod bad_input;
 mod breaking;
 mod exit_codes;
+mod guarded;
 mod json;
 mod killed;
 mod losing;

@@ -125,6 +125,15 @@ impl Shell {
         Pid::from_raw(i32::try_from(self.child.id()).unwrap())
     }
 
+    /// The watchdog of its command, once there is one.
+    pub(crate) fn watchdog(&self) -> Option<Pid> {
+        let children = read(format!("/proc/{0}/task/{0}/children", self.pid()).as_ref());
+        let is_watchdog =
+            |pid: &&str| read(format!("/proc/{pid}/cmdline").as_ref()).contains("\0__watchdog\0");
+        let found = children.split_whitespace().find(is_watchdog)?;
+        found.parse().ok().map(Pid::from_raw)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(self.pid(), signal).unwrap();
     }

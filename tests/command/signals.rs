@@ -117,3 +117,52 @@ fn at_a_terminal_it_comes_from_the_terminal() {
     assert_eq!(crate::scene::read(&got), "INT\n");
     assert_eq!(scene.state("job"), "free");
 }
+
+/// What the command has started still cleans up after the command itself has ended: the lease is kept
+/// until then.
+#[test]
+fn the_lease_is_kept_until_the_last_of_the_group_has_stopped() {
+    let scene = Scene::new();
+    let (ready, over) = (scene.path("ready"), scene.path("over"));
+    let script = format!(
+        "(trap 'sleep 1; date +%s%N >{}; exit' TERM; touch {}; while :; do sleep .02; done) & \
+         trap 'exit 4' TERM; wait",
+        over.display(),
+        ready.display()
+    );
+    let mut first = scene.shell("first", &["run", "job", "--", "sh", "-c", &script]);
+    assert!(until(SECOND * 10, || ready.exists()));
+    let next = format!("date +%s%N >{}", scene.path("started").display());
+    let mut second = scene.shell("second", &["run", "job", "--", "sh", "-c", &next]);
+    second.wait_until_told("waiting");
+
+    first.signal(Signal::SIGTERM);
+
+    assert_eq!(first.exit_within(SECOND * 5), Some(4), "{}", first.told());
+    assert_eq!(second.exit_within(SECOND * 5), Some(0));
+    assert!(scene.lines("over", 1)[0] < scene.lines("started", 1)[0]);
+}
+
+/// What does not stop within the grace is killed, and then the name is free.
+#[rstest]
+#[case::it_was_asked_to_end("trap 'exit 4' TERM; wait", Signal::SIGTERM, 4)]
+#[case::it_died_of_it("wait", Signal::SIGINT, 130)]
+fn what_is_left_of_a_command_that_was_ended_is_killed(
+    #[case] ending: &str,
+    #[case] signal: Signal,
+    #[case] code: i32,
+) {
+    let scene = Scene::new();
+    let log = scene.path("log");
+    let script = format!("(trap '' TERM; {}) & {ending}", crate::scene::ticking(&log));
+    let args = ["run", "--kill-grace", "1s", "job", "--", "sh", "-c", &script];
+    let mut shell = scene.shell("job", &args);
+    scene.lines("log", 2);
+
+    shell.signal(signal);
+
+    assert_eq!(shell.exit_within(SECOND * 3), Some(code), "{}", shell.told());
+    assert!(crate::scene::stands_still(&log));
+    assert!(shell.told().contains("killed what the command had left"), "{}", shell.told());
+    assert_eq!(scene.state("job"), "free");
+}

@@ -1,13 +1,13 @@
 //! What the command finds around it: closed pipes, ignored signals, open files.
 
-use std::io::Read;
+use std::io::{Read, Write, pipe};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::scene::{SECOND, Scene, read, state_of, text, until};
+use crate::scene::{SECOND, Scene, read, state_of, text, ticking, until};
 
 /// Whoever started it with `nohup` wants it to live on when the terminal goes, command and all.
 #[test]
@@ -69,6 +69,33 @@ fn a_reader_that_has_gone_ends_nothing() {
     let mut list = scene.lease(&["list"]).stdout(Stdio::piped()).spawn().unwrap();
     drop(list.stdout.take());
     assert_eq!(list.wait().unwrap().code(), Some(0));
+}
+
+/// Whoever should read what it says does not, and the pipe is full. It goes on, and loses its lease in
+/// time.
+#[test]
+fn a_reader_that_does_not_read_delays_nothing() {
+    let scene = Scene::new();
+    let (reader, writer) = pipe().unwrap();
+    let mut full = writer.try_clone().unwrap();
+    let filling = std::thread::spawn(move || full.write_all(&[b'.'; 1 << 20]).is_err());
+    let args = ["run", "--json", "--ttl", "3s", "job", "--", "sh", "-c"];
+    let mut command = scene.lease(&args);
+    command.arg(ticking(&scene.path("log"))).stdout(Stdio::null()).stderr(writer);
+    let mut job = command.spawn().unwrap();
+    drop(command);
+    assert!(!scene.lines("log", 2).is_empty(), "the command never started");
+
+    assert!(scene.output(&["break", "job", "--force"]).status.success());
+
+    let mut status = None;
+    until(SECOND * 4, || {
+        status = job.try_wait().unwrap();
+        status.is_some()
+    });
+    drop(reader);
+    assert!(filling.join().unwrap(), "the pipe was never full");
+    assert_eq!(status.and_then(|status| status.code()), Some(79));
 }
 
 /// A typing error shows at once, not after an hour of waiting.

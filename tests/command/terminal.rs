@@ -134,7 +134,8 @@ fn a_job_in_the_background_waits_for_the_foreground() {
 fn ctrl_c_leaves_a_loop() {
     let scene = Scene::new();
     let mut person = Person::sit_down(&scene);
-    person.types("for n in 1 2 3; do $LEASE run job -- sh -c 'echo >>ran; sleep 60'; done\n");
+    // Not with a `sleep`: some shells lose what comes while they start one.
+    person.types("for n in 1 2 3; do $LEASE run job -- sh -c 'echo >>ran; while :; do :; done'; done\n");
     appears(&scene, "ran");
     person.types("\x03");
     person.types("echo $? >code\n");
@@ -149,4 +150,33 @@ fn ctrl_c_leaves_a_loop() {
     person.types("echo $? >code-of-the-wait\n");
     assert_eq!(appears(&scene, "code-of-the-wait"), "130\n");
     assert!(!scene.path("never").exists());
+}
+
+/// In a pipeline the terminal is for whoever reads the pipe, as `less` does.
+#[test]
+fn the_rest_of_a_pipeline_reads_the_terminal() {
+    let scene = Scene::new();
+    let mut person = Person::sit_down(&scene);
+    person.types(
+        "$LEASE run job -- sh -c 'echo page; until [ -e got ]; do sleep .02; done' | \
+         sh -c 'read page; echo >ready; read key </dev/tty; echo $page $key >got'\n",
+    );
+    appears(&scene, "ready");
+    person.types("q\n");
+    assert_eq!(appears(&scene, "got"), "page q\n");
+}
+
+/// But if it is the command that asks for a password there, it gets it.
+#[test]
+fn a_command_in_a_pipeline_may_ask_at_the_terminal() {
+    let scene = Scene::new();
+    let mut person = Person::sit_down(&scene);
+    person.types(
+        "$LEASE run job -- sh -c 'echo >ready; read p </dev/tty; echo $p' | cat >got; \
+         echo $? >code\n",
+    );
+    appears(&scene, "ready");
+    person.types("secret\n");
+    assert_eq!(appears(&scene, "code"), "0\n");
+    assert_eq!(appears(&scene, "got"), "secret\n");
 }

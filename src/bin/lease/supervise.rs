@@ -90,12 +90,11 @@ impl Supervisor<'_> {
             {
                 return Ok(Ended { status, why: self.ending.and_then(|ending| ending.why) });
             }
-            // What was asked to end has no longer than it had then, whatever gets through after all.
-            let deadline = self.ending.as_ref().map_or(now.plus(left), |ending| ending.kill_at);
-            if let Err(failure) = self.what.running.must_end_by(deadline).await {
+            let believed_until = now.plus(left);
+            if let Err(failure) = self.what.running.must_end_by(self.end(believed_until)).await {
                 self.unguarded(failure).await;
             }
-            let wake = self.wake(now, deadline);
+            let wake = self.wake(now, believed_until);
 
             let lost = self.is_lost();
             tokio::select! {
@@ -128,15 +127,32 @@ impl Supervisor<'_> {
         ending.killed_at.is_some_and(|at| now.since(at) >= DYING)
     }
 
+    /// Until when the command may go on if nothing more is heard of this process.
+    fn end(&self, believed_until: Moment) -> Moment {
+        match &self.ending {
+            // What was asked to end has no longer than it had then, whatever gets through after all.
+            Some(Ending { why: Some(_), kill_at, .. }) => *kill_at,
+            // What is merely left over ends by this process, and is told.
+            _ => believed_until,
+        }
+    }
+
     /// When to look again.
-    fn wake(&self, now: Moment, deadline: Moment) -> Moment {
-        let doubtful = self.ending.is_none() && self.what.lease.status() == Status::Doubtful;
-        let due = if doubtful { deadline.minus(self.what.grace) } else { deadline };
+    fn wake(&self, now: Moment, believed_until: Moment) -> Moment {
+        let due = match &self.ending {
+            Some(ending) => ending.kill_at,
+            None if self.is_doubtful() => believed_until.minus(self.what.grace),
+            None => believed_until,
+        };
         let look = match self.status {
             Some(_) => LOOK,
             None => self.what.lease.timing().renew_every() / TOLD_PER_RENEWAL,
         };
         due.min(now.plus(look))
+    }
+
+    fn is_doubtful(&self) -> bool {
+        self.what.lease.status() == Status::Doubtful
     }
 
     async fn take(&mut self, event: Event) {
@@ -163,8 +179,7 @@ impl Supervisor<'_> {
     async fn act(&mut self) {
         let now = SystemClock.now();
         let Some(ending) = &mut self.ending else {
-            let doubtful = self.what.lease.status() == Status::Doubtful;
-            if doubtful && self.what.lease.remaining() <= self.what.grace {
+            if self.is_doubtful() && self.what.lease.remaining() <= self.what.grace {
                 self.ask().await;
             }
             return;
@@ -173,11 +188,10 @@ impl Supervisor<'_> {
             self.what.running.signal(Signal::SIGKILL);
             // Again for what a debugger or a stop has kept.
             ending.kill_at = now.plus(AGAIN);
-            if ending.killed_at.replace(ending.killed_at.unwrap_or(now)).is_none()
-                && ending.why.is_none()
-            {
+            if ending.killed_at.is_none() && ending.why.is_none() {
                 self.what.teller.killed_the_rest();
             }
+            ending.killed_at.get_or_insert(now);
         }
     }
 
