@@ -109,6 +109,73 @@ async fn a_join_that_arrives_after_its_withdrawal_is_void() {
     assert!(matches!(taken, Ok(Taken::Granted(_))), "{taken:?}");
 }
 
+/// The same, where whoever withdraws remembers the anchor as it was long before that join: free, or
+/// held.
+#[rstest]
+#[tokio::test]
+async fn a_withdrawal_by_an_old_memory_voids_the_join_as_well(#[values(false, true)] held: bool) {
+    let (bucket, ann, proxy, bob) = two().await;
+    let repo = name("repo");
+    let bobs = acquire(&bob, &claim(&repo, Mode::Exclusive, TTL)).await;
+    if held {
+        // An operator ends it, and Bob does not hear of it.
+        let note = lease_core::BreakNote { by: "op".into(), why: "test".into() };
+        ann.break_record(&repo, bobs.holding.nonce, &note).await.unwrap();
+    } else {
+        bob.withdraw(&bobs.holding).await.unwrap();
+    }
+    let before = acquire(&ann, &claim(&repo, Mode::Writer, TTL)).await;
+    ann.withdraw(&before.holding).await.unwrap();
+
+    proxy.set(Flow::Hold, Flow::Pass);
+    let attempt = claim(&repo, Mode::Writer, TTL);
+    let joined = ann.join(&attempt, &Policy::expired()).await;
+    assert!(is_unclear(&joined), "{joined:?}");
+    let left = Holding::created(&attempt, Revision::new(""));
+    assert_eq!(bob.withdraw(&left).await.unwrap(), Withdrawn::NotThere);
+
+    proxy.heal();
+    eventually(|| async { ann.inspect(&repo).await.ok() }).await;
+    assert_eq!(bucket.records(&repo).await, 0, "what was withdrawn stays away");
+}
+
+/// A join arrives at any moment of its withdrawal, also between two steps of it: either it was found
+/// and removed, or it is void.
+#[tokio::test]
+async fn a_join_that_arrives_during_its_withdrawal_leaves_nothing() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let bob = bucket.connect().await;
+    let repo = name("repo");
+    let first = acquire(&bob, &claim(&repo, Mode::Writer, TTL)).await;
+    let (_, record) =
+        bucket.last(&format!("{}.w.{}", stem(&repo), first.holding.nonce)).await.unwrap();
+    let record = String::from_utf8(record).unwrap();
+    bob.withdraw(&first.holding).await.unwrap();
+
+    for round in 0..300 {
+        let anchor = bucket.sequence(&format!("{}.x", stem(&repo))).await;
+        let attempt = claim(&repo, Mode::Writer, TTL);
+        let (old, new) = (first.holding.nonce.to_string(), attempt.nonce.to_string());
+        let key = format!("{}.w.{new}", stem(&repo));
+        let condition = format!("{}.x", stem(&repo));
+        let left = Holding::created(&attempt, Revision::new(""));
+        let joins = async {
+            // Later by a few steps each time.
+            for _ in 0..round % 30 {
+                bucket.client.flush().await.unwrap();
+            }
+            let body = record.replace(&old, &new).into_bytes();
+            bucket.put_if(&key, body, &condition, anchor).await
+        };
+        let (joined, withdrawn) = tokio::join!(joins, bob.withdraw(&left));
+        assert_eq!(
+            bucket.records(&repo).await,
+            0,
+            "round {round}: the join was stored: {joined}, and the withdrawal said {withdrawn:?}"
+        );
+    }
+}
+
 /// The same for an exclusive.
 #[tokio::test]
 async fn an_installation_that_arrives_after_its_withdrawal_is_void() {

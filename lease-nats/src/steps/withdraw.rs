@@ -58,15 +58,20 @@ impl Nats {
         let key = Keys::of(&mine.name).writer(mine.nonce);
         let known = self.remembered(mine).map(|own: Own| own.seq);
         let mut at = known.or_else(|| sequence(&mine.revision));
+        let mut void = false;
         for _ in 0..TRIES {
             let (seq, withdrawn) = match at.take() {
                 Some(seq) => (seq, Withdrawn::Removed),
                 None => match self.wire.last(&key).await? {
-                    Some(kept) if kept.ended => {
+                    Some(kept) if !kept.ended => (kept.seq, Withdrawn::Removed),
+                    // A join that is on its way would replace even a mark, so it is made void first
+                    // and looked for after that.
+                    _ if !void => {
                         self.void_joins(mine).await?;
-                        return Ok(Withdrawn::NotThere);
+                        void = true;
+                        continue;
                     }
-                    Some(kept) => (kept.seq, Withdrawn::Removed),
+                    Some(_) => return Ok(Withdrawn::NotThere),
                     None => (0, Withdrawn::NotThere),
                 },
             };
@@ -77,9 +82,6 @@ impl Nats {
             };
             if let Put::Done(_) = self.end(&key, seq, lasts).await? {
                 self.memo.forget_writer(mine.nonce);
-                if withdrawn == Withdrawn::NotThere {
-                    self.void_joins(mine).await?;
-                }
                 return Ok(withdrawn);
             }
         }
@@ -91,15 +93,25 @@ impl Nats {
         self.wire.put(key, Bytes::new(), When::At(seq), Leaves::End(lasts)).await
     }
 
-    /// Moves the anchor on, so that a join of one's own that is still on its way finds its condition
-    /// false (rule R19). Where an exclusive is there it has moved already.
+    /// Makes sure that a join of one's own that is still on its way finds its condition false (rule
+    /// R19): moves the anchor on, or proves that it is where no join can be conditional on it.
     async fn void_joins(&self, mine: &Holding) -> Result<()> {
+        let key = Keys::of(&mine.name).anchor();
+        let mut known = Some(self.known(&mine.name).await?.0);
         for _ in 0..TRIES {
-            let (place, _) = self.known(&mine.name).await?;
-            let Content::Anchor(anchor @ Anchor { x: None, .. }) = place.content else {
-                return Ok(());
+            let place = match known.take() {
+                Some(place) => place,
+                None => self.read(&mine.name).await?,
             };
-            if self.swap(place.seq, anchor, Leaves::Quiet).await? != Put::Busy {
+            // That it has moved from what is remembered says nothing: the join may have been sent
+            // after that.
+            let put = match place.content {
+                Content::Anchor(anchor @ Anchor { x: None, .. }) => {
+                    self.swap(place.seq, anchor, Leaves::Quiet).await?
+                }
+                _ => self.probe(When::If(&key, place.seq)).await?,
+            };
+            if let Put::Done(_) = put {
                 return Ok(());
             }
         }

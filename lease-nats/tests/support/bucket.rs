@@ -87,6 +87,23 @@ impl Bucket {
         assert!(answer.get("seq").is_some(), "{answer}");
     }
 
+    /// Writes a key by hand while another one is at this write; whether it was stored.
+    pub async fn put_if(&self, key: &str, body: Vec<u8>, other: &str, seq: u64) -> bool {
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("Nats-Expected-Last-Subject-Sequence", seq.to_string());
+        headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", self.subject(other).as_str());
+        let request = self.client.request_with_headers(self.subject(key), headers, body.into());
+        let answer: Value = serde_json::from_slice(&request.await.unwrap().payload).unwrap();
+        answer.get("error").is_none()
+    }
+
+    /// Which write the last one of a key is.
+    pub async fn sequence(&self, key: &str) -> u64 {
+        let request = json!({ "last_by_subj": self.subject(key) });
+        let answer = self.api(&format!("STREAM.MSG.GET.{}", self.stream()), &request).await;
+        answer["message"]["seq"].as_u64().unwrap()
+    }
+
     /// Deletes all of a name by hand.
     pub async fn erase(&self, name: &Name) {
         let filter = self.subject(&format!("{}.>", stem(name)));
