@@ -82,7 +82,7 @@ fn settings(wire: &Wire, options: &Options) -> Value {
         "description": "leases of leasehold",
         "subjects": [wire.subject(">")],
         "retention": "limits",
-        "storage": "file",
+        "storage": if options.in_memory { "memory" } else { "file" },
         "num_replicas": options.replicas.unwrap_or(1),
         "discard": "new",
         "max_msgs_per_subject": 1,
@@ -102,14 +102,15 @@ fn settings(wire: &Wire, options: &Options) -> Value {
 /// Why there is no connection.
 pub(crate) fn refused(error: ConnectError) -> Error {
     match error.kind() {
+        ConnectErrorKind::Io if !is_about_encryption(&error) => Error::unreached(KIND, error),
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => wrong(
             "the server refuses the login",
             "check the user, token or credentials, and whether the server knows them",
             error,
         ),
-        ConnectErrorKind::Tls => wrong(
+        ConnectErrorKind::Io | ConnectErrorKind::Tls => wrong(
             "the encryption of the connection fails",
-            "check the certificates, and the name that the server's is made out to",
+            "check the certificates, one's own too, and the name that the server's is made out to",
             error,
         ),
         ConnectErrorKind::ServerParse => {
@@ -117,4 +118,12 @@ pub(crate) fn refused(error: ConnectError) -> Error {
         }
         _ => Error::unreached(KIND, error),
     }
+}
+
+/// Whether the connection was there and its encryption failed: the driver tells that as any other
+/// failure to read or write.
+fn is_about_encryption(error: &ConnectError) -> bool {
+    let source = std::error::Error::source(error).and_then(|s| s.downcast_ref::<std::io::Error>());
+    let inner = source.and_then(std::io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<async_nats::rustls::Error>())
 }
