@@ -25,6 +25,7 @@ pub struct Options {
     pub(crate) servers: Vec<String>,
     pub(crate) bucket: String,
     pub(crate) replicas: Option<u8>,
+    pub(crate) in_memory: bool,
     pub(crate) create: bool,
     pub(crate) read_only: bool,
     pub(crate) timeout: Duration,
@@ -73,6 +74,7 @@ impl Options {
             servers: servers.into_iter().map(Into::into).collect(),
             bucket: bucket.into(),
             replicas: None,
+            in_memory: false,
             create: true,
             read_only: false,
             timeout: Self::DEFAULT_TIMEOUT,
@@ -87,7 +89,7 @@ impl Options {
     /// Reads `nats://[user:password@|token@]host[:port][,host[:port]…][/bucket][?…]`; `tls://` in
     /// its place asks for encryption.
     ///
-    /// After the `?`: `replicas=3`, `create=false`, `read_only=true`, `timeout=2s`,
+    /// After the `?`: `replicas=3`, `storage=memory`, `create=false`, `read_only=true`, `timeout=2s`,
     /// `clock_skew=500ms`, `credentials=FILE`, `token=TOKEN`, `tls=true`, `ca=FILE`, `cert=FILE`
     /// and `key=FILE`.
     ///
@@ -104,6 +106,17 @@ impl Options {
     #[must_use]
     pub const fn replicas(mut self, replicas: u8) -> Self {
         self.replicas = Some(replicas);
+        self
+    }
+
+    /// Takes a bucket that is kept in memory, and makes a new one so: for tests, and for what a
+    /// fence protects anyway.
+    ///
+    /// When all its servers restart they have forgotten who holds. Whoever comes next is then granted
+    /// beside a holder that learns of it from its next renewal; epochs still rise.
+    #[must_use]
+    pub const fn in_memory(mut self) -> Self {
+        self.in_memory = true;
         self
     }
 
@@ -289,6 +302,7 @@ impl fmt::Debug for Options {
             .field("servers", &self.servers)
             .field("bucket", &self.bucket)
             .field("replicas", &self.replicas)
+            .field("in_memory", &self.in_memory)
             .field("create", &self.create)
             .field("read_only", &self.read_only)
             .field("timeout", &self.timeout)

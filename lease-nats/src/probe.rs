@@ -28,8 +28,8 @@ pub(crate) fn version(version: &str) -> Result<()> {
     }
     Err(Error::misconfigured(
         format!("nats-server is too old for leases, version=`{version}`"),
-        "use 2.11.2 or later: older ones ignore the condition that lets a writer join only while \
-         no exclusive is there, and so let both in",
+        "use 2.11.2 or later: older ones do not know the condition on another key that a join and \
+         a confirmation rest on, and forget a numbered bucket when they restart",
     ))
 }
 
@@ -68,9 +68,9 @@ fn refusal(found: &Settings, options: &Options) -> Option<(String, &'static str)
             "set max_age to 0: epochs must outlive every lease",
         ),
         (
-            found.storage == "memory",
+            found.storage == "memory" && !options.in_memory,
             "the bucket is kept in memory, and a restart forgets who holds".into(),
-            "make it anew with file storage",
+            "make it anew with file storage, or say storage=memory if that is what you want",
         ),
         (
             !found.allow_msg_ttl,
@@ -134,6 +134,11 @@ fn refusal(found: &Settings, options: &Options) -> Option<(String, &'static str)
 fn weaknesses(info: &Info) -> Vec<String> {
     let found = &info.settings;
     let weak = [
+        (
+            found.storage == "memory",
+            "the bucket is kept in memory: when its servers have restarted, somebody may be granted \
+             beside a holder that does not know yet",
+        ),
         (
             found.num_replicas < 3,
             "the bucket has fewer than three replicas: while its server is away nobody gets a \

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::{ApiError, Doing, Failure, code, translate};
 use crate::link::Link;
+use crate::probe;
 
 mod answer;
 mod list;
@@ -121,6 +122,9 @@ impl Wire {
     ) -> Result<Put> {
         let headers = match when {
             When::If(other, seq) => {
+                // It may be connected to another server by now. One that is too old takes the
+                // condition for one on this key, and would be asked in vain for ever.
+                probe::version(&self.link.server().version)?;
                 let other = self.subject(other);
                 in_order(|| {
                     let mut headers = leaves.headers();

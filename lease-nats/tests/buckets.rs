@@ -11,8 +11,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use support::bucket::Bucket;
-use support::server::{Server, TOO_OLD, answers, shared};
-use support::{SECOND, TTL, acquire, claim, fresh, name, options};
+use support::server::{JETSTREAM, Server, TOO_OLD, answers, ports, shared};
+use support::{SECOND, TTL, acquire, claim, eventually, fresh, name, options};
 
 /// A bucket that somebody made by hand, as the usual tool makes it but for `edit`.
 async fn by_hand(edit: Value) -> Bucket {
@@ -95,6 +95,58 @@ async fn an_old_server_is_refused_and_told_why() {
     let error = connect(options(server.url())).await.unwrap_err();
     assert!(matches!(error, Error::Misconfigured { .. }), "{error:?}");
     assert!(error.to_string().contains("2.10"), "{error}");
+}
+
+/// The server is replaced by an older one while a client is connected, and that is told: not that
+/// nobody answers.
+#[tokio::test]
+async fn an_old_server_that_takes_another_ones_place_is_refused() {
+    let port = ports::<1>()[0];
+    let new = Server::on(None, port, JETSTREAM);
+    let bucket = Bucket::at(new.url(), 1).await;
+    let store = bucket.connect().await;
+    let repo = name("repo");
+    let writer = acquire(&store, &claim(&repo, Mode::Writer, TTL)).await;
+    drop(new);
+
+    let old = Server::on(Some(TOO_OLD), port, JETSTREAM);
+    answers(old.url()).await;
+    let config = json!({
+        "name": bucket.stream(), "subjects": [bucket.subject(">")], "max_msgs_per_subject": 1,
+        "discard": "new", "allow_direct": true,
+    });
+    eventually(|| async {
+        let made = bucket.client.request(
+            format!("$JS.API.STREAM.CREATE.{}", bucket.stream()),
+            config.to_string().into(),
+        );
+        made.await.ok()
+    })
+    .await;
+    let told = eventually(|| async {
+        match store.join(&claim(&repo, Mode::Writer, TTL), &Default::default()).await {
+            Err(Error::Unavailable { .. }) => None,
+            other => Some(other),
+        }
+    });
+    let error = told.await.unwrap_err();
+    assert!(error.to_string().contains("2.10"), "{error}");
+    let error = store.confirm(&writer.holding).await.unwrap_err();
+    assert!(error.to_string().contains("2.10"), "{error}");
+}
+
+/// A bucket in memory is there for who asks for one, and told as weak.
+#[tokio::test]
+async fn a_bucket_in_memory_is_made_and_taken_only_when_asked_for() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let store = connect(bucket.options.clone().in_memory()).await.unwrap();
+    let what = format!("STREAM.INFO.{}", bucket.stream());
+    assert_eq!(bucket.api(&what, &Value::Null).await["config"]["storage"], "memory");
+    assert!(store.warnings().iter().any(|weak| weak.contains("memory")), "{:?}", store.warnings());
+    acquire(&store, &claim(&name("job"), Mode::Exclusive, TTL)).await;
+
+    let error = connect(bucket.options.clone()).await.unwrap_err();
+    assert!(matches!(error, Error::Misconfigured { .. }), "{error:?}");
 }
 
 #[tokio::test]

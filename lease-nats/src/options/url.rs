@@ -65,6 +65,11 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
         || humantime::parse_duration(value).map_err(|_| wrong("use a duration such as 2s"));
     Ok(match name {
         "replicas" => options.replicas(value.parse().map_err(|_| wrong("use 1, 3 or 5"))?),
+        "storage" => match value {
+            "file" => options,
+            "memory" => options.in_memory(),
+            _ => return Err(wrong("use file or memory")),
+        },
         "create" => options.create(yes()?),
         "read_only" if yes()? => options.read_only(),
         "tls" if yes()? => options.tls(),
@@ -76,8 +81,8 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
         "ca" => options.authorities(value),
         _ => {
             return Err(wrong(
-                "known are replicas, create, read_only, timeout, clock_skew, credentials, token, \
-                 tls, ca, cert and key",
+                "known are replicas, storage, create, read_only, timeout, clock_skew, credentials, \
+                 token, tls, ca, cert and key",
             ));
         }
     })
@@ -102,11 +107,12 @@ mod tests {
 
     #[test]
     fn a_url_says_all_that_the_builder_does() {
-        let url = "tls://ann:p%40ss@a:4222,b/my-leases?replicas=5&create=false&read_only=true\
-                   &timeout=300ms&clock_skew=1s&ca=/ca.pem&cert=/c.pem&key=/k.pem";
+        let url = "tls://ann:p%40ss@a:4222,b/my-leases?replicas=5&storage=memory&create=false\
+                   &read_only=true&timeout=300ms&clock_skew=1s&ca=/ca.pem&cert=/c.pem&key=/k.pem";
         let built = Options::new(["tls://a:4222", "tls://b"], "my-leases")
             .user("ann", "p@ss")
             .replicas(5)
+            .in_memory()
             .create(false)
             .read_only()
             .timeout(std::time::Duration::from_millis(300))
@@ -144,6 +150,7 @@ mod tests {
     #[case::no_replicas("nats://localhost?replicas=0")]
     #[case::too_many_replicas("nats://localhost?replicas=7")]
     #[case::odd_replicas("nats://localhost?replicas=three")]
+    #[case::an_odd_storage("nats://localhost?storage=tape")]
     #[case::an_odd_duration("nats://localhost?timeout=2")]
     #[case::no_time("nats://localhost?timeout=0s")]
     #[case::half_an_identity("nats://localhost?cert=/c.pem")]

@@ -16,6 +16,9 @@ pub const OLDEST: &str = "2.11.2";
 /// One that is not.
 pub const TOO_OLD: &str = "2.10.26";
 
+/// Switches JetStream on, on files of the server's own.
+pub const JETSTREAM: &str = "jetstream { store_dir: store }\n";
+
 /// One user may do all, without a login; another one may look.
 pub const USERS: &str = r#"
 no_auth_user: anybody
@@ -38,7 +41,7 @@ impl Server {
     /// Of this version, or of the testbed's, with these lines in its configuration.
     pub fn start(version: Option<&str>, more: &str) -> Self {
         let port = ports::<1>()[0];
-        Self::on(version, port, &format!("jetstream {{ store_dir: store }}\n{more}"))
+        Self::on(version, port, &format!("{JETSTREAM}{more}"))
     }
 
     /// One that has it switched off.
