@@ -25,8 +25,12 @@ const OLDEST_WIRE: i64 = 13;
 
 /// Asks the server what it is, and refuses what cannot keep leases.
 pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topology> {
-    let hello = place.run(doc! { "hello": 1 }).await?;
-    if number(&hello, "maxWireVersion").unwrap_or_default() < OLDEST_WIRE {
+    kind_of(&place.run(doc! { "hello": 1 }).await?, options)
+}
+
+/// What a server is by its own words.
+fn kind_of(hello: &Document, options: &Options) -> Result<Topology> {
+    if number(hello, "maxWireVersion").unwrap_or_default() < OLDEST_WIRE {
         return Err(Error::misconfigured(
             "the server is older than MongoDB 5.0",
             "update it: leases are judged by the server's clock inside updates, which older ones \
@@ -46,7 +50,7 @@ pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topolog
         ));
     }
     if hello.contains_key("setName") {
-        if says(&hello, "isWritablePrimary") || options.read_only {
+        if says(hello, "isWritablePrimary") || options.read_only {
             return Ok(Topology::ReplicaSet);
         }
         return Err(Error::misconfigured(
@@ -74,16 +78,25 @@ pub(crate) async fn collection(place: &Place, read_only: bool) -> Result<()> {
     }
     let listed = place.run(doc! { "listIndexes": &place.collection }).await?;
     let batch = listed.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
-    let expires = |index: &Bson| {
-        index.as_document().is_some_and(|index| index.contains_key("expireAfterSeconds"))
-    };
-    match batch.ok().and_then(|batch| batch.iter().find(|index| expires(index))) {
-        None => Ok(()),
-        Some(_) => Err(Error::misconfigured(
+    let indexes = batch.ok().into_iter().flatten();
+    indexes.filter_map(Bson::as_document).try_for_each(index_suits)
+}
+
+/// Whether an index lets every lease document in, and leaves it there.
+fn index_suits(index: &Document) -> Result<()> {
+    if index.contains_key("expireAfterSeconds") {
+        return Err(Error::misconfigured(
             "the lease collection has a TTL index, which would delete leases and their epochs",
             "drop that index: leases end by themselves, and what is left of a name is small",
-        )),
+        ));
     }
+    if says(index, "unique") {
+        return Err(Error::misconfigured(
+            "the lease collection has a unique index, which would refuse lease documents",
+            "drop that index, or keep leases in a collection of their own",
+        ));
+    }
+    Ok(())
 }
 
 /// What `listCollections` says of it, if it is there.
@@ -113,6 +126,12 @@ fn suits(found: &Document) -> Result<()> {
         return refuse(
             "the lease collection has a collation, by which two names can be one",
             "keep leases in a collection without one",
+        );
+    }
+    if options.get_document("validator").is_ok_and(|rules| !rules.is_empty()) {
+        return refuse(
+            "the lease collection has a validator, which may refuse lease documents",
+            "remove the validator, or keep leases in a collection of their own",
         );
     }
     if options.contains_key("expireAfterSeconds") {
@@ -168,4 +187,53 @@ fn allows(privilege: &Document, action: &str, place: &Place) -> bool {
         || (is("db", place.database.name()) && is("collection", &place.collection));
     let actions = privilege.get_array("actions");
     applies && actions.is_ok_and(|actions| actions.iter().any(|one| one.as_str() == Some(action)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(hello: &Document, parameters: &str) -> Result<Topology> {
+        kind_of(hello, &Options::parse(&format!("mongodb://host/jobs?{parameters}"))?)
+    }
+
+    fn refused(hello: &Document, words: &str) {
+        match kind(hello, "") {
+            Err(Error::Misconfigured { problem, fix, .. }) => {
+                assert!(format!("{problem}; {fix}").contains(words), "{problem}; {fix}");
+            }
+            other => panic!("it cannot keep leases: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_old_server_is_refused() {
+        // MongoDB 4.4, as the primary of a set.
+        let old = doc! { "isWritablePrimary": true, "setName": "rs0", "maxWireVersion": 9 };
+        refused(&old, "5.0");
+        refused(&doc! { "isWritablePrimary": true }, "5.0");
+        let first = doc! { "isWritablePrimary": true, "setName": "rs0", "maxWireVersion": 13 };
+        assert_eq!(kind(&first, "").unwrap(), Topology::ReplicaSet);
+    }
+
+    /// A router tells what it is; one behind a load balancer tells a service instead.
+    #[test]
+    fn a_router_is_refused_unless_it_is_allowed() {
+        for router in [
+            doc! { "isWritablePrimary": true, "msg": "isdbgrid", "maxWireVersion": 17 },
+            doc! { "isWritablePrimary": true, "serviceId": "a", "maxWireVersion": 17 },
+        ] {
+            refused(&router, "allowMongos=true");
+            assert_eq!(kind(&router, "allowMongos=true").unwrap(), Topology::Mongos);
+            assert!(kind(&router, "allowMongos=false").is_err());
+        }
+    }
+
+    #[test]
+    fn a_secondary_is_enough_to_look() {
+        let secondary = doc! { "isWritablePrimary": false, "secondary": true, "setName": "rs0",
+        "maxWireVersion": 17 };
+        refused(&secondary, "name all members");
+        assert_eq!(kind(&secondary, "readOnly=true").unwrap(), Topology::ReplicaSet);
+    }
 }

@@ -1,5 +1,7 @@
 //! Transactions that commit only while a lease is held.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use futures::future::BoxFuture;
 use lease_core::clock::within;
 use lease_core::{Error, Lease, LossReason, Mode, Result};
@@ -55,13 +57,18 @@ impl Mongo {
         let mut session = client.start_session().await.map_err(translate)?;
         loop {
             lease.check()?;
-            let attempt = self.attempt(client, &mut session, lease, &mut work);
+            // Known outside, for an attempt that takes too long is dropped.
+            let committing = AtomicBool::new(false);
+            let attempt = self.attempt(client, &mut session, lease, &mut work, &committing);
             let attempt = within(&self.place().clock, lease.remaining(), attempt).await;
             match attempt {
                 Some(Attempt::Again(error)) => {
                     tracing::debug!(%error, "a fenced transaction starts again");
                 }
                 Some(Attempt::Over(outcome)) => return outcome,
+                None if committing.load(Ordering::SeqCst) => {
+                    return Err(nonsense("the commit was not answered before the lease ended"));
+                }
                 // The belief is over; the session aborts what it has when it is dropped.
                 None => {
                     lease.check()?;
@@ -77,6 +84,7 @@ impl Mongo {
         session: &mut ClientSession,
         lease: &Lease,
         work: &mut W,
+        committing: &AtomicBool,
     ) -> Attempt<T>
     where
         T: Send,
@@ -108,6 +116,7 @@ impl Mongo {
             abort(session).await;
             return Attempt::Over(Err(error));
         }
+        committing.store(true, Ordering::SeqCst);
         loop {
             match session.commit_transaction().await {
                 Ok(()) => return Attempt::Over(Ok(Ok(output))),

@@ -45,11 +45,24 @@ async fn a_ttl_index_is_refused() {
     is_misconfigured(&url(&name), "TTL index").await;
 }
 
+/// An index of somebody else's would make leases fail one by one, as duplicates of each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unique_index_is_refused() {
+    let (name, database) = database().await;
+    let unique = IndexOptions::builder().unique(true).build();
+    let index = IndexModel::builder().keys(doc! { "owner": 1 }).options(unique).build();
+    database.collection::<Document>("leases").create_index(index).await.expect("an index");
+    is_misconfigured(&url(&name), "unique index").await;
+}
+
 #[rstest]
 #[case::capped("capped", CreateCollectionOptions::builder().capped(true).size(4096).build())]
 #[case::with_a_collation("collation", {
     let folds = Collation::builder().locale("en").strength(mongodb::options::CollationStrength::Primary);
     CreateCollectionOptions::builder().collation(folds.build()).build()
+})]
+#[case::with_a_validator("validator", {
+    CreateCollectionOptions::builder().validator(doc! { "owner": { "$type": "string" } }).build()
 })]
 #[case::a_time_series("time series", {
     let time = TimeseriesOptions::builder().time_field("at").build();
@@ -82,6 +95,16 @@ async fn a_server_that_is_not_there_is_an_outage_in_bounded_time() {
     let answer = opens("mongodb://127.0.0.1:9/jobs?timeoutMS=1000").await;
     assert!(matches!(answer, Err(Error::Unavailable { .. })), "{answer:?}");
     assert!(SystemClock.now().since(start) < Duration::from_secs(5));
+}
+
+/// A seed list that no name server knows; `.invalid` never is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seed_list_that_is_not_there_is_told_in_bounded_time() {
+    let start = SystemClock.now();
+    let answer = opens("mongodb+srv://cluster.leases.invalid/jobs?timeoutMS=2000").await;
+    assert!(matches!(answer, Err(Error::Unavailable { .. })), "{answer:?}");
+    assert!(SystemClock.now().since(start) < Duration::from_secs(5));
+    is_misconfigured("mongodb+srv://one,two/jobs", "URL").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,14 +7,15 @@ use lease_core::backend::Taken;
 use lease_core::clock::{SystemClock, within};
 use lease_core::keeper::{Driven, KeeperMode};
 use lease_core::{
-    Admission, Backend, Clock, Coordinator, DurableGate, Error, Fence, Lease, Mode, Policy, Timing,
+    Admission, Backend, Clock, Coordinator, DurableGate, Effect, Error, Fence, Lease, Mode, Policy,
+    Timing,
 };
 use lease_mongo::{DocumentGate, Fenced, Mongo, Write};
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 
-use crate::support::wire::claim;
-use crate::support::{connected, fresh_database, shell, url};
+use crate::support::wire::{claim, fail};
+use crate::support::{PATIENCE, connected, fresh_database, shell, url};
 
 /// Long enough to take a few steps, short enough to wait for.
 const TTL: Duration = Duration::from_secs(2);
@@ -248,4 +249,34 @@ async fn writers_transactions_are_run_again_after_a_conflict() {
         one.await.expect("home");
     }
     assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 4);
+}
+
+/// The commit is on its way when the belief ends: it gets through later, so nobody may say that
+/// nothing was written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_was_not_answered_in_time_may_have_got_through() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let slow = format!("{}&appName={}", url(&scene.database), scene.database);
+    let program = shell(&slow.replace("&timeoutMS=10000", "")).await;
+    let ann = takes(&scene.process()).await;
+    let commit = doc! { "failCommands": ["commitTransaction"], "blockConnection": true,
+    "blockTimeMS": i64::try_from(TTL.as_millis() * 2).expect("small") };
+    fail(&scene.shell, &scene.database, 1, commit).await;
+
+    let data = program.database(&scene.database).collection::<Document>("data");
+    let written = scene.mongo.transaction(&program, &ann, |session| {
+        let data = data.clone();
+        Box::pin(async move { data.insert_one(doc! { "_id": 1 }).session(session).await.map(drop) })
+    });
+    let told = written.await;
+    let unclear = matches!(told, Err(Error::Unavailable { effect: Effect::Unknown, .. }));
+    assert!(unclear, "it may have been written: {told:?}");
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let there = async {
+        while scene.data().count_documents(doc! {}).await.expect("an answer") == 0 {
+            SystemClock.sleep_until(SystemClock.now().plus(Duration::from_millis(50))).await;
+        }
+    };
+    within(&clock, PATIENCE, there).await.expect("it got through");
 }
