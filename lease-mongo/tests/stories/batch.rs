@@ -1,7 +1,13 @@
 //! Many renewals in one command: which of them were lost is found out exactly.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use lease_core::backend::{Joined, Renewed, Taken};
-use lease_core::{Backend, BreakNote, Holding, LossReason, Mode, Policy};
+use lease_core::clock::SystemClock;
+use lease_core::{
+    Backend, BreakNote, Clock, Coordinator, Holding, LossReason, Mode, Policy, Timing,
+};
 use mongodb::bson::{Document, doc};
 
 use crate::support::wire::{claim, overheard};
@@ -80,6 +86,35 @@ async fn a_loss_and_a_drain_do_not_hide_each_other() {
     let told: Vec<_> =
         mongo.renew(&mine).await.into_iter().map(|it| said(it.expect("one"))).collect();
     assert_eq!(told, ["lost: displaced", "renewed, drain"]);
+}
+
+/// A process with sixty leases of both modes, acquired one after the other: those that are due within
+/// a tenth of an interval go together, so that there are never more commands than tenths.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_process_holds_is_renewed_by_few_commands() {
+    const HELD: usize = 60;
+    let (options, wire) = overheard(options(&fresh_database()));
+    let mongo = lease_mongo::connect(options).await.expect("the replica set is there");
+    let timing = Timing::with_ttl(Duration::from_secs(15)).build().expect("possible");
+    let process = Coordinator::builder(Arc::new(mongo)).timing(timing).build();
+    let asked = (0..HELD).map(|i| {
+        let mode = if i % 2 == 0 { Mode::Writer } else { Mode::Exclusive };
+        process.ask(format!("lease {i}"), mode).acquire()
+    });
+    let held = futures::future::try_join_all(asked).await.expect("free");
+    wire.sent();
+    let intervals = timing.renew_every() * 3;
+    SystemClock.sleep_until(SystemClock.now().plus(intervals)).await;
+
+    let sent = wire.sent();
+    let commands: Vec<_> = sent.iter().filter_map(|sent| sent.get_array("updates").ok()).collect();
+    let statements: usize = commands.iter().map(|statements| statements.len()).sum();
+    // A statement for each lease, and at times one more for each name with a writer.
+    assert!(statements >= HELD * 2, "each is renewed in each interval: {statements} statements");
+    assert!(commands.len() <= 3 * 11, "{} commands for {statements} statements", commands.len());
+    for lease in &held {
+        lease.check().expect("it is renewed");
+    }
 }
 
 fn said(answer: Renewed) -> &'static str {

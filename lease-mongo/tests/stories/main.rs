@@ -11,6 +11,7 @@ mod documents;
 mod errors;
 mod fencing;
 mod lost_answers;
+mod repairs;
 mod waking;
 
 #[path = "../support/mod.rs"]
