@@ -1,6 +1,6 @@
 //! `lease break` ends exactly what was shown. (Case 47.)
 
-use crate::scene::{Scene, text};
+use crate::scene::{SECOND, Scene, text};
 
 #[test]
 fn it_needs_the_holders_own_id() {
@@ -40,4 +40,20 @@ fn by_force_it_ends_all_of_them() {
     let told: serde_json::Value = serde_json::from_slice(&broken.stdout).unwrap();
     assert_eq!(told["broken"].as_array().unwrap().len(), 2);
     assert_eq!(scene.output(&["run", "--no-wait", "job", "--", "true"]).status.code(), Some(0));
+}
+
+/// One that waits for the writers to end holds a place that can be broken as well: it starts nothing.
+#[test]
+fn one_that_waits_for_writers_can_be_broken() {
+    let scene = Scene::new();
+    let _writer = scene.shell("writer", &["run", "--writer", "job", "--", "sleep", "60"]);
+    scene.wait_for_state("job", "writers");
+    let never = scene.path("never");
+    let mut waits = scene.shell("waits", &["run", "job", "--", "touch", never.to_str().unwrap()]);
+    scene.wait_for_state("job", "draining");
+
+    assert!(scene.output(&["break", "job", "--force"]).status.success());
+
+    assert_eq!(waits.exit_within(SECOND * 10), Some(79), "{}", waits.told());
+    assert!(!never.exists());
 }

@@ -135,7 +135,9 @@ fn ctrl_c_leaves_a_loop() {
     let scene = Scene::new();
     let mut person = Person::sit_down(&scene);
     // Not with a `sleep`: some shells lose what comes while they start one.
-    person.types("for n in 1 2 3; do $LEASE run job -- sh -c 'echo >>ran; while :; do :; done'; done\n");
+    person.types(
+        "for n in 1 2 3; do $LEASE run job -- sh -c 'echo >>ran; while :; do :; done'; done\n",
+    );
     appears(&scene, "ran");
     person.types("\x03");
     person.types("echo $? >code\n");

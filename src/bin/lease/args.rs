@@ -48,8 +48,10 @@ pub(crate) struct On {
 /// Run a command while holding NAME; wait for it first, if need be
 ///
 /// The command gets LEASE_NAME, LEASE_MODE, LEASE_EPOCH, LEASE_TOKEN and LEASE_URL in its
-/// environment. It runs in a process group of its own. If the lease is lost, the whole group gets
-/// SIGTERM, and SIGKILL before the store would grant the name to anybody else.
+/// environment. It runs in a process group of its own. If the lease cannot be renewed, the whole group
+/// gets SIGTERM, and SIGKILL at the latest when the lease may not be believed in any more. If the lease
+/// is taken away by `lease break`, somebody else may work before the command has ended. What leaves
+/// the group, as by setsid, timeout or `set -m`, is reached by nothing of this.
 #[derive(Debug, Args)]
 #[command(after_help = exit::TABLE)]
 pub(crate) struct Run {
@@ -76,8 +78,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = timing, default_value = "15s")]
     pub(crate) ttl: Timing,
 
-    /// How long the command has between SIGTERM and SIGKILL when renewals fail [default: a quarter
-    /// of the ttl, at most 5s]
+    /// How long before the end of the lease the command gets SIGTERM when renewals fail, and how
+    /// long it may leave something running when a signal has ended it; at most half of the ttl
+    /// [default: a quarter of the ttl, at most 5s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     kill_grace: Option<Duration>,
 

@@ -19,7 +19,8 @@ Exit codes of `lease run`:
   71   the system refused something that the command needs
   75   another holds it (--conflict-exit-code sets another code); the command was not started
   78   the store's set-up is wrong: a folder, a permission, a setting
-  79   the lease was lost; the command has been ended
+  79   the lease was lost or could not be renewed in time, and the command has been ended; or it
+       was taken away while it waited for writers to end, and the command was not started
   126  the command cannot be executed
   127  the command was not found
   128+n  signal n ended the wait; the command was not started";
