@@ -2,23 +2,21 @@
 
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use bytes::Bytes;
 use lease_core::{Error, Jitter, Nonce, Result};
 use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::body::{VERSION, encode};
-use crate::error::{Doing, local, translate};
+use crate::bucket::Cloud;
+use crate::error::{Doing, is_unclear, local, translate};
 use crate::folder::Folder;
-use crate::key::Key;
-use crate::memo::Wrote;
-use crate::objects::{Created, Keep, Objects};
+use crate::objects::{Keep, Objects, nonsense};
 use crate::options::Place;
 use crate::store::ObjStore;
-use crate::{Options, staging};
+use crate::{Findings, Options, Probe, staging};
 
 /// The file that says that this is a lease folder, and which one. No lease has a folder of this
 /// name: in the portable form of one nothing but a hash follows a dot.
@@ -33,85 +31,150 @@ struct Marker {
 
 /// Opens a store and checks what leases need of it.
 ///
-/// Unless it is opened read-only, a local folder is created if only its last part is missing, a
-/// probe is written and deleted, and the store must refuse to create a file that is there.
+/// Unless it is opened read-only, a local folder is created if only its last part is missing, and
+/// the store is tried out as [`Options::probe`] says: a file is written, listed and deleted, and
+/// where nobody held leases before, creates are raced against each other, of which exactly one may
+/// win.
 ///
 /// # Errors
 ///
-/// [`Error::Misconfigured`], with what to do: the folder or the one above it is missing, is no
-/// folder, is not writable or has no hard links; a newer version keeps its leases there; the store
-/// does not honour create-if-absent. [`Error::Unavailable`] if it does not answer.
+/// [`Error::Misconfigured`], with what to do: the folder, the one above it or the bucket is missing,
+/// is no folder, is not writable or has no hard links; the credentials are refused; a newer version
+/// keeps its leases there; the store does not honour create-if-absent. [`Error::Unavailable`] if it
+/// does not answer.
 ///
 /// # Cancel safety
 ///
 /// Safe: a probe that is left behind holds nothing, and is cleaned up later.
 pub async fn connect(options: Options) -> Result<ObjStore> {
-    let Options { place, clock, read_only, durable, resolution, min_ttl } = options;
-    let (loose, kept, folder): (Arc<dyn ObjectStore>, Arc<dyn ObjectStore>, _) = match place {
-        Place::Store(store) => (Arc::clone(&store), store, None),
-        Place::Local(path) => {
-            let path = blocking(move || prepare(&path, read_only)).await?;
-            let open = |durable| {
-                Folder::open(&path, durable).map_err(|error| translate(error, Doing::Reading))
-            };
-            (Arc::new(open(false)?), Arc::new(open(durable)?), Some(path))
-        }
-    };
-    let objects = Objects { loose, durable: kept, root: Path::default(), writable: !read_only };
-    let store = ObjStore::new(objects, clock, resolution, min_ttl, folder);
-    if !read_only {
-        store.try_out().await?;
-    }
+    let (objects, folder) = open(&options).await?;
+    // There each write has a number, also where none but the last is kept.
+    let numbers_writes =
+        matches!(&options.place, Place::Bucket(bucket) if bucket.cloud == Cloud::Gcp);
+    let Options { clock, read_only, resolution, min_ttl, probe, .. } = options;
+    let mut store = ObjStore::new(objects, clock, resolution, min_ttl, folder);
     store.read_marker().await?;
+    if !read_only {
+        store.findings = match probe {
+            Probe::Skip => None,
+            Probe::Once | Probe::EveryTime => {
+                let found = store.try_out(probe).await?;
+                Some(Findings { versioned: found.versioned && !numbers_writes, ..found })
+            }
+        };
+        if store.findings.is_some_and(|found| found.versioned) {
+            tracing::warn!(
+                "the store keeps versions: let a lifecycle rule remove the noncurrent ones of leases"
+            );
+        }
+        store.make_marker().await?;
+    } else if store.opened().is_none() {
+        // Nothing was found, which is also what a bucket shows that is not there.
+        store.objects.list_root().await?;
+    }
     Ok(store)
 }
 
-impl ObjStore {
-    /// Writes a probe, which also tells the store's time, and tries create-if-absent on the marker.
-    async fn try_out(&self) -> Result<()> {
-        let nonce = Jitter::system().nonce();
-        let probe = self.objects.root.clone().join(Key::Probe(nonce).to_string());
-        let sent = self.clock.now();
-        self.objects.put(&probe, Bytes::from_static(b"probe\n")).await?;
-        let wrote = Wrote { sent, acknowledged: self.clock.now() };
-        if let Some(seen) = self.objects.head(&probe).await? {
-            self.memo.sample(seen.modified, wrote);
-        }
-        // Whoever may create but not delete can still hold leases; they end by their ttl.
-        if let Err(error) = self.objects.delete(&probe).await {
-            tracing::debug!(%error, "the probe could not be deleted");
-        }
+impl Options {
+    /// The store itself, with the timeouts that leases need: for what the leases protect, if that
+    /// is kept in the same place. Nothing is asked of it yet.
+    ///
+    /// # Errors
+    ///
+    /// As of [`connect`], as far as they show without a request.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it writes nothing but the local folder, if that is missing.
+    pub async fn object_store(&self) -> Result<Arc<dyn ObjectStore>> {
+        Ok(open(self).await?.0.loose)
+    }
+}
 
-        let marker = self.marker();
-        let body = encode(&Marker { v: VERSION, id: nonce })?;
-        for _ in 0..2 {
-            if self.objects.create(&marker, body.clone(), Keep::Durably).await? == Created::Exists {
-                if let Some(folder) = &self.folder {
-                    let folder = folder.clone();
-                    let now = self.memo.now(self.clock.now(), staging::OLD);
-                    blocking(move || Ok(staging::sweep(&folder, now))).await?;
-                }
-                return Ok(());
-            }
+/// The store behind the options, not asked anything yet, and its folder if it is one.
+async fn open(options: &Options) -> Result<(Objects, Option<PathBuf>)> {
+    let Options { place, read_only, durable, prefix, .. } = options;
+    let writable = !read_only;
+    let objects = |store: Arc<dyn ObjectStore>| {
+        let (loose, durable) = (Arc::clone(&store), store);
+        Objects { loose, durable, root: prefix.clone(), writable }
+    };
+    match place {
+        Place::Store(store) => Ok((objects(Arc::clone(store)), None)),
+        #[cfg(feature = "cloud")]
+        Place::Bucket(bucket) => {
+            Ok((objects(crate::cloud::open(bucket, options.watch.clone())?), None))
         }
-        Err(Error::misconfigured(
-            "the store creates a file that is there already: two exclusives could hold at once",
-            "use a store that honours create-if-absent",
-        ))
+        #[cfg(not(feature = "cloud"))]
+        Place::Bucket(bucket) => Err(feature_off(bucket.cloud)),
+        Place::Local(path) => {
+            let (path, looking) = (path.clone(), *read_only);
+            let path = blocking(move || prepare(&path, looking)).await?;
+            let open = |durable| -> Result<Arc<dyn ObjectStore>> {
+                let folder = Folder::open(&path, durable);
+                Ok(Arc::new(folder.map_err(|error| translate(error, Doing::Reading))?))
+            };
+            let (loose, durable) = (open(false)?, open(*durable)?);
+            Ok((Objects { loose, durable, root: prefix.clone(), writable }, Some(path)))
+        }
+    }
+}
+
+/// The driver of this cloud is not in this build.
+#[cfg(not(all(feature = "aws", feature = "azure", feature = "gcp")))]
+pub(crate) fn feature_off(cloud: Cloud) -> Error {
+    let feature = cloud.feature();
+    Error::misconfigured(
+        format!(
+            "this build has no driver for such a bucket: its feature is switched off, feature=`{feature}`"
+        ),
+        format!("build with the feature `{feature}`"),
+    )
+}
+
+impl ObjStore {
+    /// Makes the marker if nobody has, and remembers what it says, whoever made it.
+    async fn make_marker(&self) -> Result<()> {
+        if self.opened().is_some() {
+            return self.sweep_root().await;
+        }
+        let body = encode(&Marker { v: VERSION, id: Jitter::system().nonce() })?;
+        // Neither "exists" nor an unclear answer tells whose it is: it is read.
+        match self.objects.create(&self.marker(), body, Keep::Durably).await {
+            Ok(_) => {}
+            Err(error) if is_unclear(&error) => {}
+            Err(error) => return Err(error),
+        }
+        self.read_marker().await?;
+        match self.opened() {
+            Some(_) => Ok(()),
+            None => Err(nonsense("the marker of the lease folder was not kept")),
+        }
+    }
+
+    /// Removes what killed writers have left in the lease folder itself.
+    async fn sweep_root(&self) -> Result<()> {
+        let Some(folder) = self.folder.clone() else { return Ok(()) };
+        let now = self.memo.now(self.clock.now(), staging::OLD);
+        blocking(move || Ok(staging::sweep(&folder, now))).await.map(drop)
+    }
+
+    pub(crate) fn opened(&self) -> Option<Nonce> {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers which lease folder this is.
     async fn read_marker(&self) -> Result<()> {
         let Some(found) = self.objects.read(&self.marker()).await? else { return Ok(()) };
         let marker = parse(&found.1)?;
-        *self.id.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(marker.id);
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(marker.id);
         Ok(())
     }
 
     /// Makes sure that an empty listing is that of the lease folder, and not of what is left where
     /// it was mounted.
     pub(crate) async fn same_store(&self) -> Result<()> {
-        let opened = *self.id.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let opened = self.opened();
         let found = self.objects.read(&self.marker()).await?;
         let found = found.map(|(_, body)| parse(&body)).transpose()?;
         match (opened, found) {

@@ -26,6 +26,15 @@ pub(crate) fn translate(error: object_store::Error, doing: Doing) -> Error {
     use object_store::Error as Driver;
     match &error {
         Driver::PermissionDenied { .. } | Driver::Unauthenticated { .. } => denied(error),
+        // Whoever looks for a file takes "not found" for an answer; here the bucket is meant.
+        Driver::NotFound { .. } if io_error(&error).is_none() => no_bucket(error),
+        Driver::Generic { .. } if says(&error, &MISSING) => no_bucket(error),
+        Driver::Generic { .. } if says(&error, &REFUSED) => denied(error),
+        Driver::Generic { .. } if says(&error, &ELSEWHERE) => wrong(
+            "the bucket is in another region, or at another endpoint",
+            "give the region that it was made in",
+            error,
+        ),
         Driver::NotImplemented { .. }
         | Driver::NotSupported { .. }
         | Driver::UnknownConfigurationKey { .. } => wrong(
@@ -43,6 +52,35 @@ pub(crate) fn translate(error: object_store::Error, doing: Doing) -> Error {
             None => unavailable(doing, error),
         },
     }
+}
+
+/// What a driver says of a listing in a bucket that is not there: it tells the status in words only.
+const MISSING: [&str; 1] = ["status code: 404"];
+
+/// The same of a listing that is refused, and what stores say that refuse credentials with another
+/// status.
+const REFUSED: [&str; 5] = [
+    "status code: 401",
+    "status code: 403",
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "AuthorizationHeaderMalformed",
+];
+
+/// What a driver says of a bucket that is not where it was looked for.
+const ELSEWHERE: [&str; 2] = ["PermanentRedirect", "redirect without LOCATION"];
+
+/// Whether one of these stands in the error or what it came of.
+fn says(error: &(dyn StdError + 'static), parts: &[&str]) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if parts.iter().any(|part| text.contains(part)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// One of ours for a failed step on the local disk that the driver has no part in.
@@ -93,10 +131,25 @@ pub(crate) fn is_unclear(error: &Error) -> bool {
     matches!(error, Error::Unavailable { effect: lease_core::Effect::Unknown, .. })
 }
 
+fn no_bucket(error: impl Into<BoxError>) -> Error {
+    wrong(
+        "the bucket does not exist, or something is missing that was there",
+        "create the bucket, and check its name and the endpoint",
+        error,
+    )
+}
+
+/// Whether the store refused access.
+pub(crate) fn is_denied(error: &Error) -> bool {
+    matches!(error, Error::Misconfigured { problem, .. } if problem == DENIED)
+}
+
+const DENIED: &str = "the store refuses access";
+
 fn denied(error: impl Into<BoxError>) -> Error {
     wrong(
-        "the store refuses access",
-        "give this user the right to list, read, create, overwrite and delete in the lease folder; \
+        DENIED,
+        "check the credentials and that they have not expired; give this user the right to list, read, create, overwrite and delete in the lease folder; \
          to look only, open the store read-only",
         error,
     )

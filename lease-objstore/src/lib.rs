@@ -2,6 +2,9 @@
 
 mod backend;
 mod body;
+mod bucket;
+#[cfg(feature = "cloud")]
+mod cloud;
 mod connect;
 mod error;
 mod folder;
@@ -13,6 +16,7 @@ mod memo;
 mod names;
 mod objects;
 mod options;
+mod probe;
 mod publish;
 mod revision;
 mod staging;
@@ -21,5 +25,6 @@ mod store;
 mod time;
 
 pub use connect::connect;
-pub use options::Options;
+pub use options::{Options, Probe};
+pub use probe::Findings;
 pub use store::ObjStore;

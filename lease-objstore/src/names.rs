@@ -1,7 +1,7 @@
 //! Which names a store holds.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use lease_core::{Name, Result};
+use lease_core::{Jitter, Name, Nonce, Result};
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
@@ -15,15 +15,20 @@ use crate::store::ObjStore;
 const AT_A_TIME: usize = 16;
 
 /// What stands in a `genesis`: the name, since the folder of a long one does not tell it.
+///
+/// And a nonce: where a store's entity tags are hashes of what is in a file, it tells a `genesis`
+/// that was made anew after an erasure from the one that was erased.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Origin {
     v: u64,
     name: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nonce: Option<Nonce>,
 }
 
 impl Origin {
     pub(crate) fn of(name: &Name) -> Self {
-        Self { v: VERSION, name: name.clone() }
+        Self { v: VERSION, name: name.clone(), nonce: Some(Jitter::system().nonce()) }
     }
 }
 

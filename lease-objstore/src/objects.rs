@@ -36,6 +36,12 @@ pub(crate) enum Created {
     Exists,
 }
 
+/// What a store says of a write.
+pub(crate) struct Put {
+    pub(crate) stamp: String,
+    pub(crate) versioned: bool,
+}
+
 /// A claim's file, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
@@ -70,6 +76,13 @@ impl Objects {
         Ok(listed.objects.into_iter().filter_map(named).collect())
     }
 
+    /// The files of the lease folder itself, without those of the names.
+    pub(crate) async fn list_root(&self) -> Result<Vec<(Path, Seen)>> {
+        let listed = self.loose.list_with_delimiter(Some(&self.root)).await;
+        let listed = listed.map_err(|error| translate(error, Doing::Reading))?;
+        Ok(listed.objects.iter().map(|meta| (meta.location.clone(), seen(meta))).collect())
+    }
+
     /// Creates a file unless one is there. Atomic; of any number of callers one gets `Done`.
     pub(crate) async fn create(&self, path: &Path, body: Bytes, keep: Keep) -> Result<Created> {
         match self.put_as(path, body, PutMode::Create, keep).await {
@@ -83,6 +96,16 @@ impl Objects {
     pub(crate) async fn put(&self, path: &Path, body: Bytes) -> Result<String> {
         let put = self.put_as(path, body, PutMode::Overwrite, Keep::Loosely).await;
         put.map_err(|error| translate(error, Doing::Writing))
+    }
+
+    /// The same, for whoever asks whether the store keeps versions.
+    pub(crate) async fn put_versioned(&self, path: &Path, body: Bytes) -> Result<Put> {
+        let put = self.loose.put_opts(path, body.into(), PutMode::Overwrite.into()).await;
+        let put = put.map_err(|error| translate(error, Doing::Writing))?;
+        Ok(Put {
+            stamp: put.e_tag.as_deref().map(stamp).unwrap_or_default(),
+            versioned: put.version.is_some_and(|version| version != "null"),
+        })
     }
 
     async fn put_as(

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lease_core::Clock;
 use lease_core::clock::SystemClock;
+use lease_core::{Clock, Error, Result};
 use object_store::ObjectStore;
+use object_store::path::Path;
+
+use crate::bucket::Bucket;
 
 /// Where the leases are and how they are kept. [`connect`](crate::connect) opens it.
 ///
@@ -24,6 +27,10 @@ pub struct Options {
     pub(crate) durable: bool,
     pub(crate) resolution: Duration,
     pub(crate) min_ttl: Duration,
+    pub(crate) probe: Probe,
+    pub(crate) prefix: Path,
+    #[cfg(feature = "cloud")]
+    pub(crate) watch: Option<crate::cloud::Watch>,
 }
 
 /// Where the leases are.
@@ -31,6 +38,26 @@ pub struct Options {
 pub(crate) enum Place {
     Local(PathBuf),
     Store(Arc<dyn ObjectStore>),
+    Bucket(Box<Bucket>),
+}
+
+/// How much is tried out when a store is opened to hold leases there.
+///
+/// The numbers are requests; those of one line are sent together where they can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Probe {
+    /// Writes, reads, lists and deletes a file (6 requests), and where nobody held leases before,
+    /// races creates against each other (up to 42 more). What came of the races is kept at the
+    /// store, for all.
+    #[default]
+    Once,
+    /// Races every time, also where it was done before: for stores whose settings change under
+    /// way, such as a bucket that became a versioned one.
+    EveryTime,
+    /// Nothing is tried out: what is wrong shows when the first lease is asked for. Only the marker
+    /// is read, and written where there is none (3 requests at the most).
+    Skip,
 }
 
 impl Options {
@@ -52,6 +79,64 @@ impl Options {
             durable: true,
             resolution: Self::LOCAL_RESOLUTION,
             min_ttl: Self::LOCAL_MIN_TTL,
+            probe: Probe::default(),
+            prefix: Path::default(),
+            #[cfg(feature = "cloud")]
+            watch: None,
+        }
+    }
+
+    /// A bucket of a cloud, as its URL says it:
+    ///
+    /// | URL | store | options | feature |
+    /// |---|---|---|---|
+    /// | `s3://bucket/prefix`, `s3a:` | Amazon S3 and what speaks its protocol | `region`, `virtual_hosted`, `anonymous` | `aws` |
+    /// | `gs://bucket/prefix` | Google Cloud Storage | `anonymous` | `gcp` |
+    /// | `az://container/prefix`, `azure:`, `abfs:`, `abfss:` | Azure Blob Storage | `account` | `azure` |
+    ///
+    /// All of them take `endpoint`, the address of a server of one's own, and `timeout_ms`, how long
+    /// one request may take: 1500 unless it is said. Several lease stores share a bucket by their
+    /// prefixes. Credentials are never in the URL: they are read from the environment, or come from
+    /// the machine's role, as `object_store` does it.
+    ///
+    /// ```
+    /// # use lease_objstore::Options;
+    /// let options = Options::parse("s3://backups/leases?region=eu-central-1")?;
+    /// # Ok::<_, lease_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] with what to write instead.
+    pub fn parse(url: &str) -> Result<Self> {
+        let bucket = Box::new(Bucket::parse(url)?);
+        let second = Duration::from_secs(1);
+        let prefix = bucket.prefix.clone();
+        let place = Place::Bucket(bucket);
+        Ok(Self { place, prefix, ..Self::local("") }.resolution(second, second * 5))
+    }
+
+    /// An identity and its secret for a bucket, in place of the environment's: an access key for S3,
+    /// an account and its key for Azure. They are shown nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] where the place is no bucket, or one of Google's, whose credentials
+    /// are files.
+    pub fn credentials(
+        mut self,
+        identity: impl Into<String>,
+        secret: impl Into<String>,
+    ) -> Result<Self> {
+        match &mut self.place {
+            Place::Bucket(bucket) if bucket.cloud != crate::bucket::Cloud::Gcp => {
+                bucket.credentials = Some((identity.into(), secret.into()));
+                Ok(self)
+            }
+            _ => Err(Error::misconfigured(
+                "this store takes no identity with a secret",
+                "leave the credentials out",
+            )),
         }
     }
 
@@ -73,6 +158,35 @@ impl Options {
         let second = Duration::from_secs(1);
         let place = Place::Store(store);
         Self { place, ..Self::local("") }.resolution(second, second * 5)
+    }
+
+    /// Keeps the leases under this prefix of the store, so that several lease stores, and other
+    /// things, can share it. At its root where nothing is said.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
+        self.prefix = Path::from(prefix.as_ref());
+        self
+    }
+
+    /// Sets how much is tried out when the store is opened. [`Probe::Once`] unless it is said.
+    #[must_use]
+    pub const fn probe(mut self, probe: Probe) -> Self {
+        self.probe = probe;
+        self
+    }
+
+    /// Lets all requests to a bucket pass through a layer: to count or to trace them.
+    #[cfg(feature = "cloud")]
+    #[must_use]
+    pub fn through(
+        mut self,
+        layer: impl Fn(object_store::client::HttpClient) -> object_store::client::HttpClient
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.watch = Some(Arc::new(layer));
+        self
     }
 
     /// Counts the time on this clock instead of the machine's.
@@ -114,9 +228,12 @@ impl fmt::Debug for Options {
         let place: &dyn fmt::Debug = match &self.place {
             Place::Local(path) => path,
             Place::Store(store) => store,
+            Place::Bucket(bucket) => bucket,
         };
         f.debug_struct("Options")
             .field("place", place)
+            .field("prefix", &self.prefix.as_ref())
+            .field("probe", &self.probe)
             .field("read_only", &self.read_only)
             .field("durable", &self.durable)
             .field("resolution", &self.resolution)

@@ -11,9 +11,13 @@ use crate::body::Body;
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Listing, Seen};
-use crate::memo::{Known, Memo, Wrote};
+use crate::memo::{DRIFT, Known, Memo, Wrote};
 use crate::objects::{Created, Keep, Objects, nonsense};
+use crate::probe::Findings;
 use crate::revision::Genesis;
+
+/// How often a create is sent whose answer was unclear and which did not show.
+pub(crate) const CREATES: usize = 2;
 
 /// Leases in an object store or a folder. Made by [`connect`](crate::connect); clones are one
 /// client.
@@ -27,6 +31,8 @@ pub struct ObjStore {
     pub(crate) folder: Option<PathBuf>,
     /// Which lease folder this is, as its marker says.
     pub(crate) id: Arc<Mutex<Option<Nonce>>>,
+    /// What the probe found, if one was made.
+    pub(crate) findings: Option<Findings>,
 }
 
 impl ObjStore {
@@ -48,7 +54,13 @@ impl ObjStore {
             .with_epoch_survives_erasure(true)
             .with_renew_batch(Self::RENEW_BATCH);
         let (memo, id) = (Arc::default(), Arc::default());
-        Self { objects, clock, memo, capabilities, folder, id }
+        Self { objects, clock, memo, capabilities, folder, id, findings: None }
+    }
+
+    /// What the store was found to do when it was opened; nothing if it was not tried out.
+    #[must_use]
+    pub const fn findings(&self) -> Option<Findings> {
+        self.findings
     }
 
     pub(crate) const fn resolution(&self) -> Duration {
@@ -98,19 +110,46 @@ impl ObjStore {
     async fn create_genesis(&self, name: &Name) -> Result<Genesis> {
         let path = self.objects.path(name, Key::Genesis);
         let body = crate::body::encode(&crate::names::Origin::of(name))?;
-        // Whoever made it: what counts is which it is.
-        match self.objects.create(&path, body, Keep::Durably).await {
-            Ok(Created::Done(_) | Created::Exists) => {}
-            Err(error) if crate::error::is_unclear(&error) => {}
-            Err(error) => return Err(error),
+        let mut found = None;
+        for _ in 0..CREATES {
+            // Whoever made it: what counts is which it is.
+            match self.objects.create(&path, body.clone(), Keep::Durably).await {
+                Ok(Created::Done(_) | Created::Exists) => {}
+                Err(error) if crate::error::is_unclear(&error) => {}
+                Err(error) => return Err(error),
+            }
+            found = self.objects.head(&path).await?;
+            if found.is_some() {
+                break;
+            }
         }
-        let Some(seen) = self.objects.head(&path).await? else {
-            return Err(nonsense("the first file of the name was not kept"));
-        };
+        let seen = found.ok_or_else(|| nonsense("the first file of the name was not kept"))?;
         let genesis = Genesis { micros: seen.modified.micros(), stamp: seen.stamp };
         Epoch::new(genesis.micros).ok_or_else(out_of_epochs)?;
         self.memo.set_genesis(name, Some(genesis.clone()));
         Ok(genesis)
+    }
+
+    /// Waits until the store's clock has gone on since the name was first used.
+    ///
+    /// Its epochs start at that moment, as coarse as the store tells it. A name that is granted,
+    /// erased and granted again within one step of a coarse clock would start twice at the same
+    /// number. So nothing is granted in the first step: then an erasure that takes an epoch away
+    /// comes in a later one. A fine clock has gone on before anybody can erase.
+    pub(crate) async fn first_step_is_over(&self, genesis: &Genesis) {
+        const COARSE: Duration = Duration::from_millis(100);
+        let step = self.resolution();
+        if step < COARSE {
+            return;
+        }
+        let here = self.clock.now();
+        let over =
+            genesis.micros.saturating_add(u64::try_from(step.as_micros()).unwrap_or(u64::MAX));
+        let now = self.memo.now(here, Duration::MAX).map_or(0, |now| now.from.micros());
+        let left = step.min(Duration::from_micros(over.saturating_sub(now)));
+        if !left.is_zero() {
+            self.clock.sleep_until(here.plus(left + left / DRIFT)).await;
+        }
     }
 
     /// The store's time, from a sample that is at most `age` old, else by a probe.

@@ -32,6 +32,10 @@ impl StoreTime {
         Self(self.0.saturating_add(time))
     }
 
+    pub(crate) const fn is_whole_second(self) -> bool {
+        self.0.subsec_nanos() == 0
+    }
+
     /// Microseconds since 1970: where the epochs of a fresh name start.
     pub(crate) fn micros(self) -> u64 {
         u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX)

@@ -17,10 +17,7 @@ use crate::memo::Own;
 use crate::objects::{Created, Keep, nonsense};
 use crate::revision::{At, Genesis};
 use crate::steps::renew::place;
-use crate::store::{ObjStore, out_of_epochs};
-
-/// How often a create is sent whose answer was unclear and which did not show.
-const CREATES: usize = 2;
+use crate::store::{CREATES, ObjStore, out_of_epochs};
 
 impl ObjStore {
     pub(crate) async fn install_exclusive(
@@ -132,6 +129,9 @@ impl ObjStore {
         };
         if self.memo.spent(mine.nonce).is_some() || !self.is_mine(mine, id).await? {
             return Ok(Committed::Lost);
+        }
+        if let Some(genesis) = &at.genesis {
+            self.first_step_is_over(genesis).await;
         }
         // X3, first half: the claim's fate, sealed by whoever creates it first.
         let granted = self.seal(&mine.name, n, Mark::Granted).await? == Mark::Granted;

@@ -1,6 +1,9 @@
 //! What each step costs, request by request. Everything else is tuned by this table.
 
+use std::sync::Arc;
+
 use lease_core::{Backend, Claim};
+use lease_objstore::{Options, Probe, connect};
 
 use crate::people::{World, acquire, exclusive, file, writer};
 use crate::store::Watched;
@@ -19,13 +22,25 @@ async fn cycle(store: &dyn Backend, view: &Watched, claim: &Claim) -> [String; 4
     [acquired, renewed, confirmed, view.kinds()]
 }
 
+/// The first one that opens a store tries out what creates do there; the marker tells the others.
 #[tokio::test]
 async fn opening_costs_a_probe_and_a_marker() {
     let world = World::new();
     let (_, view) = world.connect().await;
-    assert_eq!(view.kinds(), "Put Head Delete Create Create Get");
+    let race = "Create ".repeat(5) + "Get ";
+    let keys = "Delete ".repeat(4);
+    assert_eq!(
+        view.kinds(),
+        format!("Get Put Head Create List Delete {}{keys}Create Get", race.repeat(4))
+    );
     let (_, view) = world.connect().await;
-    assert_eq!(view.kinds(), "Put Head Delete Create Get");
+    assert_eq!(view.kinds(), "Get Put Head Create List Delete");
+    let view = world.store.another();
+    let options = Options::store(Arc::new(view.clone())).clock(Arc::new(world.clock.clone()));
+    connect(options.clone().probe(Probe::Skip)).await.unwrap();
+    assert_eq!(view.kinds(), "Get");
+    connect(options.read_only()).await.unwrap();
+    assert_eq!(view.kinds(), "Get");
 }
 
 #[tokio::test]

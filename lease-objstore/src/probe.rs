@@ -1,0 +1,191 @@
+//! Trying a store out when it is opened. What it does decides, never what it is called.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use lease_core::{Error, Jitter, Result};
+use object_store::path::Path;
+
+use crate::error::{is_denied, is_unclear};
+use crate::key::Key;
+use crate::memo::Wrote;
+use crate::objects::{Created, Keep, nonsense};
+use crate::options::Probe;
+use crate::staging;
+use crate::store::ObjStore;
+
+/// How many keys are raced for.
+const ROUNDS: usize = 4;
+
+/// How many creates race for each. More of them make the losers on some servers wait for seconds.
+const RACERS: usize = 4;
+
+/// How many races must have had a clear end.
+const CLEAR: usize = 2;
+
+/// How many probes that somebody was killed over are removed in one go.
+const SWEPT: usize = 10;
+
+/// What a store was found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Findings {
+    /// Whether creates were raced against each other, or the marker told that this had been done.
+    pub raced: bool,
+    /// Whether files may be deleted. Without that right leases end all the same, but what is left
+    /// of them stays, and listings grow.
+    pub may_delete: bool,
+    /// Whether the store gives each write a version and may keep the old ones: then a rule of its
+    /// own has to remove them, for each renewal leaves one.
+    pub versioned: bool,
+    /// Whether the times that the store shows are whole seconds.
+    pub whole_seconds: bool,
+}
+
+/// What came of the race for one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Race {
+    /// One won, and it is the winner's file that is there.
+    Won,
+    /// Several won, or the winner's file was overwritten.
+    Broken,
+    /// Answers were lost, so that nobody can tell.
+    Unclear,
+}
+
+impl ObjStore {
+    /// Writes, reads, lists and deletes a file, which also tells the store's time, and races
+    /// creates where that was not done before.
+    pub(crate) async fn try_out(&self, probe: Probe) -> Result<Findings> {
+        let path = self.probe_path();
+        let sent = self.clock.now();
+        let put = self.objects.put_versioned(&path, Bytes::from_static(b"probe\n")).await?;
+        let wrote = Wrote { sent, acknowledged: self.clock.now() };
+        let head =
+            self.objects.head(&path).await?.ok_or_else(|| nonsense("a probe was not kept"))?;
+        self.memo.sample(head.modified, wrote);
+        let again = self.objects.create(&path, Bytes::from_static(b"again\n"), Keep::Loosely).await;
+        let listed = self.objects.list_root().await?;
+        let (shown, others): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|(there, _)| *there == path);
+        let may_delete = self.sweep_probes(path, &others).await?;
+
+        if matches!(again, Ok(Created::Done(_))) {
+            return Err(no_create());
+        }
+        let [(_, shown)] = shown.as_slice() else {
+            return Err(no_listing("a file that was written is not in the listing"));
+        };
+        if shown.stamp != put.stamp || head.stamp != put.stamp {
+            return Err(no_listing("a file's entity tag is not the same in all answers"));
+        }
+        let raced = self.opened().is_none() || probe == Probe::EveryTime;
+        if raced {
+            self.race().await?;
+        }
+        let whole = |seen: &crate::listing::Seen| seen.modified.is_whole_second();
+        Ok(Findings {
+            raced,
+            may_delete,
+            versioned: put.versioned,
+            whole_seconds: whole(&head) || whole(shown),
+        })
+    }
+
+    fn probe_path(&self) -> Path {
+        let nonce = Jitter::system().nonce();
+        self.objects.root.clone().join(Key::Probe(nonce).to_string())
+    }
+
+    /// Deletes the probe, and old ones that somebody was killed over. Whether that is allowed:
+    /// whoever may create but not delete can still hold leases.
+    async fn sweep_probes(
+        &self,
+        path: Path,
+        others: &[(Path, crate::listing::Seen)],
+    ) -> Result<bool> {
+        let now = self.memo.now(self.clock.now(), Duration::MAX);
+        let old = others.iter().filter(|(path, seen)| {
+            let file = path.filename().unwrap_or_default();
+            matches!(Key::parse(file), Some(Key::Probe(_)))
+                && now.is_some_and(|now| now.from.since(seen.modified) >= staging::OLD)
+        });
+        let old = old.map(|(path, _)| path.clone()).take(SWEPT);
+        let group = std::iter::once(path).chain(old).collect();
+        match self.objects.delete_in_turn(vec![group]).await {
+            Ok(()) => Ok(true),
+            Err(error) if is_denied(&error) => {
+                tracing::warn!(%error, "nothing may be deleted here: what leases leave stays");
+                Ok(false)
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the probe could not be deleted");
+                Ok(true)
+            }
+        }
+    }
+
+    /// Lets creates race for some keys. An error unless each was won once, as far as can be told.
+    async fn race(&self) -> Result<()> {
+        let keys: Vec<_> = (0..ROUNDS).map(|_| self.probe_path()).collect();
+        let races = join_all(keys.iter().map(|key| self.race_for(key))).await;
+        if let Err(error) = self.objects.delete_in_turn(vec![keys]).await {
+            tracing::debug!(%error, "the keys of the races could not be deleted");
+        }
+        let races = races.into_iter().collect::<Result<Vec<_>>>()?;
+        if races.contains(&Race::Broken) {
+            return Err(no_create());
+        }
+        let clear = races.iter().filter(|race| **race == Race::Won).count();
+        if clear < CLEAR {
+            return Err(nonsense("too few of the probe's requests were answered"));
+        }
+        Ok(())
+    }
+
+    async fn race_for(&self, key: &Path) -> Result<Race> {
+        let mark = |racer: usize| Bytes::from(format!("racer {racer}\n"));
+        let racers = (0..RACERS).map(|racer| self.objects.create(key, mark(racer), Keep::Loosely));
+        let mut winners = Vec::new();
+        for (racer, answer) in join_all(racers).await.into_iter().enumerate() {
+            match answer {
+                Ok(Created::Done(_)) => winners.push(mark(racer)),
+                Ok(Created::Exists) => {}
+                Err(error) if is_unclear(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // Once more when all is over: some stores refuse a create only while another is under way.
+        match self.objects.create(key, mark(RACERS), Keep::Loosely).await {
+            Ok(Created::Done(_)) if winners.is_empty() => return Ok(Race::Unclear),
+            Ok(Created::Done(_)) => return Ok(Race::Broken),
+            Ok(Created::Exists) => {}
+            Err(error) if is_unclear(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let there = self.objects.read(key).await.ok().flatten().map(|(_, body)| body);
+        Ok(match (winners.as_slice(), there) {
+            ([_, _, ..], _) => Race::Broken,
+            ([winner], Some(there)) if *winner == there => Race::Won,
+            ([_], Some(_)) => Race::Broken,
+            // Answers were lost, or all were told of their own first tries.
+            ([_], None) | ([], _) => Race::Unclear,
+        })
+    }
+}
+
+fn no_create() -> Error {
+    Error::misconfigured(
+        "the store creates a file that is there already: two exclusives could hold at once",
+        "use a store that honours create-if-absent, and a bucket that never was a versioned one \
+         where the store needs that",
+    )
+}
+
+fn no_listing(problem: &'static str) -> Error {
+    Error::misconfigured(
+        format!("leases cannot be told by this store's listings: {problem}"),
+        "use a store whose listings show all that was written, with entity tags",
+    )
+}
