@@ -76,12 +76,20 @@ fn the_list_is_sorted_by_concern() {
     assert!(concerns.is_sorted(), "concerns are listed in the order of the alphabet");
 }
 
-/// The stories of the library, each with the file that it is in.
+/// The tests of the other packages, each with the file that it is in.
 fn stories() -> BTreeSet<String> {
     let mut stories = BTreeSet::new();
-    for folder in ["../lease-core/tests/stories", "../lease-core/tests"] {
-        for entry in fs::read_dir(here(folder)).unwrap() {
+    let mut folders = vec![here("../tests")];
+    for package in fs::read_dir(here("..")).unwrap() {
+        folders.extend(Some(package.unwrap().path().join("tests")).filter(|tests| tests.is_dir()));
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
             let Ok(text) = fs::read_to_string(&path) else { continue };
             let file = path.file_stem().unwrap().to_str().unwrap().to_owned();
             // A test is a function without an owner: its line is not indented.
