@@ -167,6 +167,7 @@ fn a_program_that_was_replaced_goes_on() {
     let first = watchdog_of(&shell);
     kill(first, Signal::SIGKILL).unwrap();
     next_watchdog(&shell, first);
+    assert!(!stands_still(&scene.path("log")), "the command was ended");
 
     shell.signal(Signal::SIGKILL);
     assert!(until(SECOND * 3, || stands_still(&scene.path("log"))), "it still writes");
