@@ -5,10 +5,15 @@ use std::collections::BTreeSet;
 use crate::metadata::RootPackage;
 use crate::step::{Failure, cargo, heading, output_of, run};
 
-/// Crates that come with one feature only, for each is a build of minutes to whoever did not
+/// Crates that come with these features only, for each is a build of minutes to whoever did not
 /// ask for it.
-const OWNED: [(&str, &str); 4] =
-    [("mongodb", "mongo"), ("async-nats", "nats"), ("object_store", "objstore"), ("clap", "cli")];
+const OWNED: [(&str, &[&str]); 5] = [
+    ("mongodb", &["mongo"]),
+    ("async-nats", &["nats"]),
+    ("object_store", &["objstore"]),
+    ("reqwest", &["aws", "azure", "gcp"]),
+    ("clap", &["cli"]),
+];
 
 /// No feature at all, then each alone.
 pub(crate) fn check() -> Result<(), Failure> {
@@ -44,7 +49,9 @@ fn check_one(root: &RootPackage, feature: Option<&str>) -> Result<(), Failure> {
 /// The crates whose feature is not enabled.
 fn strangers<'a>(crates: &BTreeSet<&'a str>, enabled: &BTreeSet<&str>) -> Vec<&'a str> {
     let owner = |name: &str| OWNED.iter().find(|(owned, _)| *owned == name).map(|(_, of)| *of);
-    let is_stranger = |name: &&str| owner(name).is_some_and(|feature| !enabled.contains(feature));
+    let is_stranger = |name: &&str| {
+        owner(name).is_some_and(|owners| !owners.iter().any(|feature| enabled.contains(feature)))
+    };
     crates.iter().copied().filter(is_stranger).collect()
 }
 
@@ -60,5 +67,8 @@ mod tests {
         assert_eq!(strangers(&crates, &BTreeSet::from(["mongo"])), ["object_store"]);
         assert_eq!(strangers(&crates, &BTreeSet::from(["mongo", "objstore"])), [""; 0]);
         assert_eq!(strangers(&crates, &BTreeSet::new()), ["mongodb", "object_store"]);
+        let crates = BTreeSet::from(["object_store", "reqwest"]);
+        assert_eq!(strangers(&crates, &BTreeSet::from(["objstore"])), ["reqwest"]);
+        assert_eq!(strangers(&crates, &BTreeSet::from(["objstore", "gcp"])), [""; 0]);
     }
 }

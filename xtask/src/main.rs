@@ -10,6 +10,8 @@ mod features;
 mod metadata;
 mod model;
 mod mutants;
+#[cfg(test)]
+mod promises;
 mod rules;
 mod simulate;
 mod step;
