@@ -107,6 +107,10 @@ impl Backend for Mongo {
     }
 
     async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn> {
+        // What it does not find so is told and remembered by the second.
+        if self.place().update(pipelines::leave(mine)).await? {
+            return Ok(Withdrawn::Removed);
+        }
         let shown = self.looked(&mine.name, pipelines::withdraw(mine)).await?;
         Ok(match shown {
             Some(shown) if says(&shown, "there") => Withdrawn::Removed,

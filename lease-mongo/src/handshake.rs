@@ -26,24 +26,23 @@ impl Mongo {
     }
 
     async fn try_to_join(&self, claim: &Claim, policy: &Policy) -> Result<(Joined, Vec<Target>)> {
-        let step = Step {
-            pipeline: pipelines::join(claim, policy),
+        let step = |pipeline| Step {
+            pipeline,
             shown: pipelines::shown_to_writer(claim),
             of: Image::After,
             creates: true,
         };
-        let shown = self.shown(&claim.name, step).await?;
-        let lease = Lease::read(&claim.name, &shown)?;
-        // A record without an epoch was registered and never checked: it is no grant.
-        if let Some(own) = shown.get_document("own").ok().filter(|own| own.contains_key("epoch")) {
-            return Ok((Joined::Granted(granted(claim, own)?), Vec::new()));
+        if !pipelines::is_sweeper(claim.nonce) {
+            let shown = self.shown(&claim.name, step(pipelines::join_if_free(claim))).await?;
+            let exclusive = Lease::read(&claim.name, &shown)?.exclusive();
+            let lives = |it: lease_core::Record| matches!(it.freshness, Freshness::Fresh { .. });
+            if has_epoch(&shown) || exclusive.is_some_and(lives) {
+                return joined(claim, policy, &shown);
+            }
         }
-        let Some(exclusive) = lease.exclusive() else {
-            return Err(nonsense("the record was removed before it was granted"));
-        };
-        let dead = policy.judge(&exclusive, claim.ttl) == Some(Judged::DeadProcess);
-        let dead = dead.then(|| exclusive.target()).into_iter().collect();
-        Ok((Joined::Refused(standing(&lease, &shown)?), dead))
+        // There is more to decide: about an exclusive that has ended, or whom nobody can read.
+        let shown = self.shown(&claim.name, step(pipelines::join(claim, policy))).await?;
+        joined(claim, policy, &shown)
     }
 
     /// One round of an exclusive's handshake.
@@ -133,6 +132,25 @@ impl Mongo {
         }
         Ok(any)
     }
+}
+
+/// Whether one's own record is a grant: one without an epoch was registered and never checked.
+fn has_epoch(shown: &Document) -> bool {
+    shown.get_document("own").is_ok_and(|own| own.contains_key("epoch"))
+}
+
+/// What the answer to a writer's handshake says, and who of a dead process is in the way.
+fn joined(claim: &Claim, policy: &Policy, shown: &Document) -> Result<(Joined, Vec<Target>)> {
+    let lease = Lease::read(&claim.name, shown)?;
+    if let Some(own) = shown.get_document("own").ok().filter(|_| has_epoch(shown)) {
+        return Ok((Joined::Granted(granted(claim, own)?), Vec::new()));
+    }
+    let Some(exclusive) = lease.exclusive() else {
+        return Err(nonsense("the record was removed before it was granted"));
+    };
+    let dead = policy.judge(&exclusive, claim.ttl) == Some(Judged::DeadProcess);
+    let dead = dead.then(|| exclusive.target()).into_iter().collect();
+    Ok((Joined::Refused(standing(&lease, shown)?), dead))
 }
 
 fn granted(claim: &Claim, own: &Document) -> Result<Grant> {

@@ -9,8 +9,8 @@ mod steps;
 mod take;
 
 pub(crate) use expr::sound;
-pub(crate) use join::{join, shown as shown_to_writer};
+pub(crate) use join::{is_sweeper, join, join_if_free, shown as shown_to_writer};
 pub(crate) use steps::{
-    Image, Step, adopt, break_record, commit, evict, install, register, withdraw,
+    Image, Leaving, Step, adopt, break_record, commit, evict, install, leave, register, withdraw,
 };
 pub(crate) use take::{shown as shown_to_exclusive, take};

@@ -13,7 +13,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::error::translate_part;
 use crate::record::{VERSION, beat, millis, number, revision, says};
-use crate::store::{Place, check, concern};
+use crate::store::{Place, check, concern, first_failure};
 
 /// How many leases go in one command.
 pub(crate) const BATCH: usize = 500;
@@ -56,8 +56,8 @@ async fn send(place: &Place, mine: &[Holding]) -> Result<Sent> {
         })
         .await?;
     check(&answer)?;
-    if let Some(first) = answer.get_array("writeErrors").ok().and_then(|errors| errors.first()) {
-        return Err(translate_part(first.as_document().unwrap_or(&Document::new())));
+    if let Some(first) = first_failure(&answer) {
+        return Err(translate_part(first));
     }
     let all = i64::try_from(mine.len()).ok();
     let counted = |field: &str| number(&answer, field) == all;

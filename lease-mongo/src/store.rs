@@ -11,8 +11,9 @@ use mongodb::options::{ReadPreference, SelectionCriteria};
 
 use crate::error::{nonsense, translate, translate_part};
 use crate::home::Home;
-use crate::pipelines::{Image, Step};
+use crate::pipelines::{Image, Leaving, Step};
 use crate::probe::Topology;
+use crate::record::number;
 use crate::watch::Watches;
 
 /// Leases in a collection of a MongoDB deployment. [`connect`](crate::connect) makes one; clones are
@@ -95,6 +96,24 @@ impl Place {
         }
     }
 
+    /// Makes an update if the document is as it must be; whether it was.
+    pub(crate) async fn update(&self, leaving: Leaving) -> Result<bool> {
+        let statement = doc! { "q": leaving.filter, "u": leaving.update };
+        let answer = self
+            .run(doc! {
+                "update": &self.collection,
+                "updates": [statement],
+                "writeConcern": concern(),
+                "maxTimeMS": self.max_time(),
+            })
+            .await?;
+        check(&answer)?;
+        if let Some(first) = first_failure(&answer) {
+            return Err(translate_part(first));
+        }
+        Ok(number(&answer, "n") == Some(1))
+    }
+
     /// Reads one document at this level.
     pub(crate) async fn read(
         &self,
@@ -150,6 +169,11 @@ impl Place {
 /// The only concern that leases are written with.
 pub(crate) fn concern() -> Document {
     doc! { "w": "majority", "j": true }
+}
+
+/// The first statement of an `update` that failed.
+pub(crate) fn first_failure(answer: &Document) -> Option<&Document> {
+    answer.get_array("writeErrors").ok()?.first()?.as_document()
 }
 
 /// A write that was applied and not acknowledged by the majority may still be lost.

@@ -13,7 +13,7 @@ use crate::record::{self, ODD_REVISION, VERSION};
 pub(crate) const STEP: &str = "leasehold_step";
 
 /// How many removals a name surely remembers (rule R19); at the most twice as many.
-const REMEMBERED: i32 = 128;
+pub(super) const REMEMBERED: i32 = 128;
 
 /// What stands for the nonce of an exclusive that has none.
 const NO_NONCE: &str = "00000000000000000000000000000000";
@@ -178,7 +178,7 @@ pub(crate) fn is_not_handed_over(path: &str, acknowledged: i64) -> Document {
 
 /// Whether this nonce was removed here before (rule R19).
 pub(crate) fn is_spent(nonce: Nonce) -> Document {
-    let short = &nonce.to_string()[..SHORT];
+    let short = shortened(nonce);
     let known =
         |half: &str| doc! { "$ne": [{ "$type": format!("$spent.{half}.{short}") }, "missing"] };
     doc! { "$or": [known("a"), known("b")] }
@@ -187,6 +187,11 @@ pub(crate) fn is_spent(nonce: Nonce) -> Document {
 /// How much of a spent nonce is kept. Another nonce that starts with the same 64 bits is taken for
 /// spent as well, and its attempt starts again with the next.
 const SHORT: usize = 16;
+
+/// What is kept of a spent nonce.
+pub(super) fn shortened(nonce: Nonce) -> String {
+    nonce.to_string()[..SHORT].to_owned()
+}
 
 /// What `spent` and `freed` become when the records of these nonces are removed.
 ///

@@ -1,7 +1,8 @@
 //! What each step costs, in requests as the driver counts them, and with which concerns it is sent.
 
 use lease_core::backend::{Joined, Taken};
-use lease_core::{Backend, Grant, Judged, Mode, Policy};
+use lease_core::clock::SystemClock;
+use lease_core::{Backend, Clock, Grant, Judged, Mode, Policy};
 use lease_mongo::Mongo;
 use mongodb::bson::doc;
 use rstest::rstest;
@@ -52,7 +53,7 @@ async fn each_step_is_one_request() {
     assert!(mongo.renew(&[anns.holding.next_beat()]).await.remove(0).is_ok());
     assert_eq!(wire.names(), ["update"], "a renewal is one request");
     mongo.withdraw(&anns.holding).await.expect("an answer");
-    assert_eq!(wire.names(), ["findAndModify"], "a release is one request");
+    assert_eq!(wire.names(), ["update"], "a release is one request");
 
     let bobs = joins(&mongo, "a").await;
     assert_eq!(wire.names(), ["findAndModify"], "a join is one request");
@@ -70,6 +71,38 @@ async fn each_step_is_one_request() {
     wire.sent();
     mongo.evict(&drain.name, &target, Judged::Observed).await.expect("an answer");
     assert_eq!(wire.names(), ["findAndModify"], "an eviction is one request");
+}
+
+/// The short form of a step is a part of the whole one: what it leaves open is decided by the whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_unusual_case_is_a_second_request() {
+    let (mongo, wire) = client().await;
+    let ttl = std::time::Duration::from_millis(200);
+    let anns = lease_core::Claim { ttl, ..claim("a", Mode::Exclusive) };
+    mongo.take(&anns, None, &Policy::expired()).await.expect("an answer");
+    SystemClock.sleep_until(SystemClock.now().plus(ttl * 2)).await;
+    wire.sent();
+    let nonce = lease_core::Nonce::from_bytes([0x1f; 16]);
+    let bobs = lease_core::Claim { nonce, ..claim("a", Mode::Writer) };
+    let joined = mongo.join(&bobs, &Policy::expired()).await.expect("an answer");
+    let Joined::Granted(bobs) = joined else { panic!("ann has expired: {joined:?}") };
+    assert!(bobs.took_over, "he came after one who expired");
+    assert_eq!(wire.names(), ["findAndModify", "findAndModify"], "over an expired one");
+    mongo.withdraw(&bobs.holding).await.expect("an answer");
+    assert_eq!(wire.names(), ["update"], "a release that finds its record");
+    let again = mongo.withdraw(&bobs.holding).await.expect("an answer");
+    assert_eq!(again, lease_core::backend::Withdrawn::NotThere);
+    assert_eq!(wire.names(), ["update", "findAndModify"], "a release that finds nothing");
+    // Until there is no room for one more to be remembered.
+    let mut second = 0;
+    for _ in 0..129 {
+        let grant = joins(&mongo, "a").await;
+        wire.sent();
+        let gone = mongo.withdraw(&grant.holding).await.expect("an answer");
+        assert_eq!(gone, lease_core::backend::Withdrawn::Removed);
+        second += wire.names().len() - 1;
+    }
+    assert_eq!(second, 1, "room is made once in so many times");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ use mongodb::{Database, IndexModel};
 use rstest::rstest;
 
 use crate::support::locked::LOCKED;
-use crate::support::wire::{claim, fail};
+use crate::support::wire::{FAILING, claim, fail};
 use crate::support::{SET, connected, fresh_database, shell, url, url_of};
 
 async fn opens(url: &str) -> Result<lease_mongo::Mongo, Error> {
@@ -118,6 +118,7 @@ async fn a_url_that_leads_to_a_secondary_only_is_refused() {
 /// A server that does not know its own clock fails here, and not at the first renewal.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_know_now_is_refused() {
+    let _alone = FAILING.lock().await;
     let (name, database) = database().await;
     let data = doc! { "failCommands": ["aggregate"], "errorCode": 17276 };
     fail(database.client(), &name, 1, data).await;

@@ -1,7 +1,8 @@
 //! Documents that somebody else put there, and names and nonces that look like something else.
 
 use lease_core::backend::{Joined, Renewed, Taken, Withdrawn};
-use lease_core::{Backend, Claim, Error, Mode, Name, Nonce, Policy};
+use lease_core::clock::SystemClock;
+use lease_core::{Backend, Claim, Clock, Error, Mode, Name, Nonce, Policy};
 use lease_mongo::Mongo;
 use mongodb::Collection;
 use mongodb::bson::{Document, doc};
@@ -137,4 +138,26 @@ async fn removals_are_remembered_within_bounds() {
     let document = document.expect("an answer").expect("there");
     let bytes = mongodb::bson::RawDocumentBuf::try_from(&document).expect("BSON");
     assert!(bytes.as_bytes().len() < 8 * 1024, "{} bytes", bytes.as_bytes().len());
+}
+
+/// A name that is never taken alone does not grow for ever: some of those that join sweep up who fell
+/// silent long ago, and the others leave them.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_writers_are_swept_up_by_some_that_join() {
+    let mongo = connected(&fresh_database()).await;
+    let ttl = std::time::Duration::from_millis(200);
+    let silent = Claim { ttl, ..claim("a", Mode::Writer) };
+    let policy = Policy::expired();
+    mongo.join(&silent, &policy).await.expect("an answer");
+    SystemClock.sleep_until(SystemClock.now().plus(ttl * 5)).await;
+    // By its nonce an attempt is one that sweeps, or is not.
+    for (first, left) in [(0x1f, 2), (0x0f, 2)] {
+        let nonce = Nonce::from_bytes([first; 16]);
+        let joined = mongo.join(&Claim { nonce, ..claim("a", Mode::Writer) }, &policy).await;
+        assert!(matches!(joined, Ok(Joined::Granted(_))), "{joined:?}");
+        let seen = mongo.observe(&silent.name).await.expect("an answer");
+        assert_eq!(seen.writers.len(), left, "{seen:?}");
+    }
+    let seen = mongo.observe(&silent.name).await.expect("an answer");
+    assert!(seen.record(silent.nonce).is_none(), "it fell silent: {seen:?}");
 }

@@ -8,7 +8,7 @@ use lease_mongo::Mongo;
 use mongodb::bson::doc;
 use testbed::{FaultProxy, Spoil};
 
-use crate::support::wire::{claim, fail, overheard};
+use crate::support::wire::{FAILING, claim, fail, overheard};
 use crate::support::{connected, fresh_database, options, primary_address, shell, url};
 
 /// A client behind a network that can be spoilt, one that is not, and the network.
@@ -50,7 +50,7 @@ async fn the_same_attempt_again_counts_once() {
         let renewed = again(|| async { ann.renew(&[beat.next_beat()]).await.remove(0) }).await;
         assert!(matches!(renewed, Renewed::Renewed { .. }), "her own write is hers: {renewed:?}");
 
-        proxy.lose_answer_to("findAndModify", spoil);
+        proxy.lose_answer_to("update", spoil);
         is_unclear(&ann.withdraw(&grant.holding).await);
         proxy.heal();
         let withdrawn = again(|| ann.withdraw(&grant.holding)).await;
@@ -84,6 +84,7 @@ async fn again<T, W: Future<Output = Result<T, Error>>>(ask: impl Fn() -> W) -> 
 /// Each request is sent once: what is repeated, the caller repeats, with a belief of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_repeated_behind_the_callers_back() {
+    let _alone = FAILING.lock().await;
     let name = fresh_database();
     let shell = shell(&url(&name).replace("&timeoutMS=10000", "")).await;
     let (options, wire) = overheard(options(&name));

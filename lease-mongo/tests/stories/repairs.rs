@@ -58,10 +58,12 @@ async fn a_repair_by_force_ends_the_writer_that_it_passes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clearing_a_stale_repair_hits_no_holder_that_came_back() {
     let mongo = connected(&fresh_database()).await;
-    let claim = Claim { ttl: SHORT, ..claim("store", Mode::Exclusive) };
+    // Long enough to be fresh for as long as a busy machine takes.
+    let ttl = Duration::from_secs(4);
+    let claim = Claim { ttl, ..claim("store", Mode::Exclusive) };
     let taken = mongo.take(&claim, None, &Policy::expired()).await.expect("an answer");
     let Taken::Granted(repair) = taken else { panic!("it is free: {taken:?}") };
-    pass(SHORT * 2).await;
+    pass(ttl * 5 / 4).await;
     let process = Coordinator::builder(Arc::new(mongo.clone())).policy(Policy::refuse()).build();
     let blocked = process.writer("store").acquire().await;
     assert!(matches!(blocked, Err(Error::Held { .. })), "a stale one blocks too: {blocked:?}");

@@ -44,6 +44,9 @@ pub(crate) fn overheard(options: Options) -> (Options, Wire) {
     (options.driver(move |driver| listener.listen(driver)), wire)
 }
 
+/// Whoever makes the shared servers fail holds this meanwhile: they have one such order at a time.
+pub(crate) static FAILING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Makes the server fail as `data` says, the next `times` times that the client with this name asks.
 pub(crate) async fn fail(shell: &Client, app: &str, times: i32, mut data: Document) {
     data.insert("appName", app);
