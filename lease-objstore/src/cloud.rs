@@ -1,6 +1,7 @@
 //! Buckets through their clouds' drivers.
 
 mod connector;
+mod thread;
 
 #[cfg(feature = "aws")]
 mod aws;

@@ -48,7 +48,7 @@ pub(crate) enum Place {
 #[non_exhaustive]
 pub enum Probe {
     /// Writes, reads, lists and deletes a file (6 requests), and where nobody held leases before,
-    /// races creates against each other (up to 42 more). What came of the races is kept at the
+    /// races creates against each other (up to 30 more). What came of the races is kept at the
     /// store, for all.
     #[default]
     Once,

@@ -10,6 +10,7 @@ use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use super::thread::Thread;
 use crate::bucket::Bucket;
 
 /// What may look at requests, and change them, on their way to a store.
@@ -50,10 +51,10 @@ impl fmt::Debug for Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = self
-            .client()
-            .map_err(|source| object_store::Error::Generic { store: "connector", source })?;
-        let client = HttpClient::new(client);
+        let generic = |source| object_store::Error::Generic { store: "connector", source };
+        let client = HttpClient::new(self.client().map_err(generic)?);
+        let thread = Thread::start(client).map_err(|error| generic(error.into()))?;
+        let client = HttpClient::new(thread);
         Ok(match &self.watch {
             Some(watch) => watch(client),
             None => client,

@@ -54,6 +54,12 @@ impl<S: Server> Fixture for On<S> {
     async fn last_break(&self, name: &Name) -> Option<BreakNote> {
         serde_json::from_slice(self.place.files(name).await.get("broken")?).ok()
     }
+
+    /// A crowd of them is cleared away one by one over the network, while a writer of the shortest
+    /// ttl lives beside it on a busy machine. More than one page is shown in `failures`.
+    fn crowd(&self) -> usize {
+        10
+    }
 }
 
 /// A client that was connected through a proxy that is gone.

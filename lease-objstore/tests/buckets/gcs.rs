@@ -1,6 +1,8 @@
 //! What the GCS emulator lacks: it has no PUT. The same is asked of its JSON interface here, whose
 //! preconditions are exact.
 
+use std::net::SocketAddr;
+
 use async_trait::async_trait;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method};
@@ -9,21 +11,27 @@ use object_store::client::{
     HttpResponseBody, HttpService,
 };
 
-/// Asks for each PUT in the way that the emulator understands.
+/// Asks for each PUT in the way that the emulator understands, and for everything by the name that
+/// it listens to, also through a proxy.
 #[derive(Debug)]
-pub(crate) struct Translated(pub(crate) HttpClient);
+pub(crate) struct Translated {
+    pub(crate) inner: HttpClient,
+    pub(crate) host: SocketAddr,
+}
 
 const BOUNDARY: &str = "a-boundary-that-is-in-no-lease";
 
 #[async_trait]
 impl HttpService for Translated {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let host = self.host.to_string().parse().expect("a header's value");
+        request.headers_mut().insert("host", host);
         if *request.method() != Method::PUT {
-            return self.0.execute(request).await;
+            return self.inner.execute(request).await;
         }
         let (parts, body) = request.into_parts();
         let body = HttpResponseBody::new(body).bytes().await?;
-        let answer = self.0.execute(upload(parts, &body)).await?;
+        let answer = self.inner.execute(upload(parts, &body)).await?;
         if !answer.status().is_success() {
             return Ok(answer);
         }

@@ -113,7 +113,7 @@ impl Server for FakeGcs {
     }
 
     fn layer(client: HttpClient) -> HttpClient {
-        HttpClient::new(Translated(client))
+        HttpClient::new(Translated { inner: client, host: Self::address() })
     }
 
     fn address() -> SocketAddr {
@@ -178,7 +178,12 @@ impl Place {
     }
 
     /// Writes many empty files.
-    pub(crate) async fn fill(&self, name: &Name, many: usize, file: impl Fn(usize) -> String) {
+    pub(crate) async fn fill(
+        &self,
+        name: &Name,
+        many: usize,
+        file: impl Fn(usize) -> String + Send + Sync,
+    ) {
         let store = self.store().await;
         let put = |i| {
             let (store, path) = (Arc::clone(&store), self.folder(name).join(file(i)));

@@ -135,10 +135,14 @@ impl Client {
                             None
                         }
                         Ok(Taken::Refused(_) | Taken::Displaced(_)) => return None,
-                        Err(_) => {
-                            draining = draining.map(Draining::after_a_failed_round);
-                            None
-                        }
+                        // A first round that failed is not gone on with: see `take`.
+                        Err(_) => match draining.take() {
+                            Some(before) => {
+                                draining = Some(before.after_a_failed_round());
+                                None
+                            }
+                            None => break,
+                        },
                     }
                 }
             };
