@@ -37,7 +37,7 @@ async fn process(url: &str) -> Coordinator {
 async fn a_primary_whose_clock_is_ahead_ends_a_lease_and_the_fence_holds() {
     let shim = shim();
     let members = [Member::start(None), Member::start(None), Member::start(Some((&shim, 30)))];
-    let url = member::initiate(&members, &fresh_database()).await;
+    let url = member::initiate(members.each_ref().map(Member::address), &fresh_database()).await;
     let program = shell(&url).await;
     let database = program.default_database().expect("it is named");
     let gate = DocumentGate::new(database.collection("gates"), "the resource");

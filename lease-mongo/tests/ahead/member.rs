@@ -64,6 +64,11 @@ impl Member {
         Self { address, process, _folder: folder }
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     pub(crate) fn kill(&self) {
         self.process.kill().expect("it dies");
     }
@@ -71,19 +76,19 @@ impl Member {
 
 /// Makes a set of them in which the first is primary while it lives, and the last is next; the URL of
 /// this database there.
-pub(crate) async fn initiate(members: &[Member; 3], database: &str) -> String {
+pub(crate) async fn initiate(members: [&str; 3], database: &str) -> String {
     let priorities = [10, 0, 1];
     let listed = members.iter().zip(priorities).zip(0..);
     let listed = listed.map(|((member, priority), id)| {
-        doc! { "_id": id, "host": &member.address, "priority": priority }
+        doc! { "_id": id, "host": *member, "priority": priority }
     });
     let config = doc! { "_id": "rs0", "members": listed.collect::<Vec<Document>>(),
     "settings": { "electionTimeoutMillis": 2000 } };
-    let first = shell(&format!("mongodb://{}/?directConnection=true", members[0].address)).await;
+    let first = shell(&format!("mongodb://{}/?directConnection=true", members[0])).await;
     let admin = first.database("admin");
     let ready = async {
         for member in members {
-            let url = format!("mongodb://{}/?directConnection=true", member.address);
+            let url = format!("mongodb://{}/?directConnection=true", member);
             let admin = shell(&url).await.database("admin");
             while admin.run_command(doc! { "ping": 1 }).await.is_err() {
                 pass(Duration::from_millis(100)).await;
@@ -96,8 +101,7 @@ pub(crate) async fn initiate(members: &[Member; 3], database: &str) -> String {
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     within(&clock, Duration::from_secs(120), ready).await.expect("the members find each other");
-    let hosts: Vec<&str> = members.iter().map(|member| member.address.as_str()).collect();
-    format!("mongodb://{}/{database}?replicaSet=rs0", hosts.join(","))
+    format!("mongodb://{}/{database}?replicaSet=rs0", members.join(","))
 }
 
 /// Whether the first is primary and all others follow it.
