@@ -78,14 +78,18 @@ impl StoreUrl {
                 let _ = what;
                 Err(feature_off("file", "objstore"))
             }
-            // What these may do is the server's to say, by the rights of the user.
             #[cfg(feature = "mongo")]
             Place::Mongo(url) => {
                 let options = lease_mongo::Options::parse(&url.0)?;
+                let options = match what {
+                    Use::Holding => options,
+                    Use::Looking => options.read_only(),
+                };
                 Ok(Arc::new(lease_mongo::connect(options).await?))
             }
             #[cfg(not(feature = "mongo"))]
             Place::Mongo(_) => Err(feature_off("mongodb", "mongo")),
+            // What this may do is the server's to say, by the rights of the user.
             #[cfg(feature = "nats")]
             Place::Nats(url) => {
                 let options = lease_nats::Options::parse(&url.0)?;
