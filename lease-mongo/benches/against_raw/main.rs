@@ -24,7 +24,8 @@ use raw::Raw;
 use seed::Seed;
 
 const ROUNDS: usize = 15;
-const EACH: usize = 100;
+/// Fewer than what a name remembers of those that were released.
+const EACH: usize = 50;
 /// The most that a lease may cost beyond its requests.
 const AT_MOST: f64 = 1.1;
 
@@ -67,6 +68,7 @@ async fn cycles(mode: Mode, ours: &Ours, raw: &Raw, seed: Option<&mut Seed>) -> 
         .await;
         // Made before, for it is no part of what they cost.
         let commands = raw.cycles(mode, EACH);
+        raw.make_room().await;
         by_hand.round(raw.send(commands)).await;
         bare.round(async {
             for _ in 0..EACH {

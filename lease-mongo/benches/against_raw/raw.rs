@@ -126,6 +126,13 @@ impl Raw {
         commands
     }
 
+    /// Forgets what was released: the commands that were overheard do not make room by themselves.
+    pub(crate) async fn make_room(&self) {
+        let empty = doc! { "$set": { "spent": { "a": {}, "b": {}, "n": 0 } } };
+        let leases = self.database.collection::<Document>(Options::COLLECTION);
+        leases.update_many(doc! {}, empty).await.unwrap();
+    }
+
     /// Sends them one after the other; each must have changed its document.
     pub(crate) async fn send(&self, commands: Vec<Document>) {
         for command in commands {
