@@ -65,16 +65,11 @@ impl StoreUrl {
         match self.place() {
             Place::Memory => Ok(Arc::new(Memory::new())),
             #[cfg(feature = "objstore")]
-            Place::Folder(path) => {
-                let options = lease_objstore::Options::local(path);
-                let options = match what {
-                    Use::Holding => options,
-                    Use::Looking => options.read_only(),
-                };
-                Ok(Arc::new(lease_objstore::connect(options).await?))
-            }
+            Place::Folder(path) => open_files(lease_objstore::Options::local(path), what).await,
+            #[cfg(feature = "objstore")]
+            Place::Bucket(url) => open_files(lease_objstore::Options::parse(&url.0)?, what).await,
             #[cfg(not(feature = "objstore"))]
-            Place::Folder(_) => {
+            Place::Folder(_) | Place::Bucket(_) => {
                 let _ = what;
                 Err(feature_off("file", "objstore"))
             }
@@ -101,6 +96,15 @@ impl StoreUrl {
     }
 }
 
+#[cfg(feature = "objstore")]
+async fn open_files(options: lease_objstore::Options, what: Use) -> Result<Arc<dyn Backend>> {
+    let options = match what {
+        Use::Holding => options,
+        Use::Looking => options.read_only(),
+    };
+    Ok(Arc::new(lease_objstore::connect(options).await?))
+}
+
 /// What a store is opened for.
 #[derive(Clone, Copy)]
 enum Use {
@@ -124,6 +128,13 @@ mod tests {
     fn a_feature_that_is_off_is_named() {
         let error = feature_off("file", "objstore");
         assert!(error.to_string().contains("feature `objstore`"), "{error}");
+    }
+
+    #[cfg(all(feature = "objstore", not(feature = "aws")))]
+    #[tokio::test]
+    async fn a_bucket_whose_driver_is_off_says_which_feature() {
+        let error = connect("s3://bucket/leases").await.unwrap_err();
+        assert!(error.to_string().contains("feature `aws`"), "{error}");
     }
 
     #[cfg(not(feature = "objstore"))]

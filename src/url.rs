@@ -13,9 +13,15 @@ use lease_core::{Error, Result};
 /// | URL | store |
 /// |---|---|
 /// | `file:///mnt/shared/leases` | a folder, local or shared; its path is absolute |
+/// | `s3://bucket/prefix`, `s3a:` | a bucket of Amazon S3, or of a store that speaks its protocol: feature `aws` |
+/// | `gs://bucket/prefix` | a bucket of Google Cloud Storage: feature `gcp` |
+/// | `az://container/prefix`, `azure:`, `abfs:`, `abfss:` | a container of Azure Blob Storage: feature `azure` |
 /// | `mongodb://…`, `mongodb+srv://…` | a MongoDB deployment: see the page of `lease-mongo` |
 /// | `nats://…`, `tls://…` | a NATS JetStream bucket: see the page of `lease-nats` |
 /// | `memory:` | this process, for tests and for trying things out |
+///
+/// The options of buckets (`?region=…&endpoint=…`) are on the page of `lease-objstore`. Their
+/// credentials are never in the URL: they come from the environment, or from the machine's role.
 ///
 /// Bytes that mean something in a URL are written as `%` and two hex digits, as everywhere:
 /// `file:///mnt/100%25` is the folder `/mnt/100%`.
@@ -38,6 +44,7 @@ pub(crate) enum Place {
     Memory,
     Folder(PathBuf),
     /// The URL as a whole: its backend reads the rest.
+    Bucket(Secret),
     Mongo(Secret),
     Nats(Secret),
 }
@@ -52,13 +59,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Schemes that a later version will have: a typing error and a version that is too old are told
-/// apart.
-const LATER: [&str; 5] = ["s3", "gs", "az", "azure", "abfs"];
-
 /// What works, for whoever wrote something else.
-const KNOWN: &str =
-    "use file:///path/of/a/folder, mongodb://, nats://, or memory: within one program";
+const KNOWN: &str = "use file:///path/of/a/folder, s3://, gs://, az://, mongodb://, nats://, or memory: within one \
+     program";
 
 impl StoreUrl {
     /// Parses a URL.
@@ -74,12 +77,7 @@ impl StoreUrl {
             "file" => Place::Folder(folder(rest)?),
             "mongodb" | "mongodb+srv" => Place::Mongo(Secret(text.to_owned())),
             "nats" | "tls" => Place::Nats(Secret(text.to_owned())),
-            later if LATER.contains(&later) => {
-                return Err(Error::misconfigured(
-                    format!("this version of leasehold has no store for `{later}:` URLs"),
-                    format!("{KNOWN}, or a version whose changelog names `{later}:`"),
-                ));
-            }
+            "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => bucket(text)?,
             unknown => {
                 return Err(Error::misconfigured(
                     format!("the store's URL has an unknown scheme, scheme=`{unknown}`"),
@@ -117,6 +115,13 @@ fn no_scheme(text: &str) -> Error {
         );
     }
     Error::misconfigured("the store's URL has no scheme", KNOWN)
+}
+
+/// A typing error in the URL is told before anything is asked of the store.
+fn bucket(text: &str) -> Result<Place> {
+    #[cfg(feature = "objstore")]
+    lease_objstore::Options::parse(text)?;
+    Ok(Place::Bucket(Secret(text.to_owned())))
 }
 
 fn memory(rest: &str) -> Result<Place> {
@@ -208,7 +213,7 @@ impl fmt::Display for StoreUrl {
         match &self.place {
             Place::Memory => f.write_str("memory:"),
             Place::Folder(path) => write!(f, "file://{}", encode(path)),
-            Place::Mongo(url) | Place::Nats(url) => f.write_str(&url.0),
+            Place::Bucket(url) | Place::Mongo(url) | Place::Nats(url) => f.write_str(&url.0),
         }
     }
 }
@@ -260,12 +265,34 @@ mod tests {
     #[case("file:///a%00b", "%00")]
     #[case("memory:mine", "memory: alone")]
     #[case("redis://host", "file:///")]
-    #[case("s3://bucket/leases", "version")]
     fn another_url_is_told_what_to_write(#[case] url: &str, #[case] fix: &str) {
         let error = StoreUrl::parse(url).unwrap_err();
         let Error::Misconfigured { fix: told, .. } = &error else { panic!("{error:?}") };
         assert!(told.contains(fix), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    #[cfg(feature = "objstore")]
+    #[rstest]
+    #[case("s3://key:secret@bucket/leases", "environment")]
+    #[case("gs://bucket?colour=secret", "anonymous")]
+    fn a_bucket_with_a_typing_error_is_told_at_once(#[case] url: &str, #[case] fix: &str) {
+        let error = StoreUrl::parse(url).unwrap_err();
+        let Error::Misconfigured { fix: told, .. } = &error else { panic!("{error:?}") };
+        assert!(told.contains(fix) && !error.to_string().contains("secret"), "{error}");
+    }
+
+    #[rstest]
+    fn a_bucket_is_shown_as_it_was_given(
+        #[values(
+            "s3://leases/ci?region=here",
+            "gs://leases",
+            "az://leases/ci",
+            "abfss://c@a.host/ci"
+        )]
+        url: &str,
+    ) {
+        assert_eq!(StoreUrl::parse(url).unwrap().to_string(), url);
     }
 
     #[test]
