@@ -128,7 +128,8 @@ impl Acquire {
     /// - [`Error::Unavailable`] if the store did not answer for that long.
     /// - [`Error::WouldDeadlock`] if this coordinator itself holds the name as a writer.
     /// - [`Error::Lost`] if somebody broke our own exclusive while it drained.
-    /// - [`Error::Cancelled`], [`Error::Misconfigured`] and [`Error::Unsupported`] at once.
+    /// - [`Error::Cancelled`], [`Error::Misconfigured`] and [`Error::Unsupported`], as soon as what
+    ///   the last try may have left is withdrawn, or a call timeout has passed.
     ///
     /// After any of them nothing of ours is left in the store, or will be for longer than a ttl if
     /// the store does not answer.

@@ -145,7 +145,7 @@ impl Coordinator {
     /// # Errors
     ///
     /// [`Error::Lost`] if the ticket was redeemed before or its lease has ended;
-    /// [`Error::Misconfigured`] if a newer version wrote it; [`Error::Unavailable`] if the store did
+    /// [`Error::Misconfigured`] if a newer version wrote it or it was changed on its way; [`Error::Unavailable`] if the store did
     /// not answer: the ticket may be spent, and its lease then ends with its ttl.
     ///
     /// # Cancel safety
@@ -160,17 +160,17 @@ impl Coordinator {
         }
         let parts = &self.parts;
         let timing = *ticket.timing();
-        if timing.ttl() != ticket.holding().ttl {
+        if !ticket.is_whole() {
             return Err(Error::misconfigured(
-                "the ticket contradicts itself about the ttl",
-                "hand the lease over again, and the ticket unchanged",
+                "the ticket was changed on its way",
+                "hand the lease over again, and the ticket as it is",
             ));
         }
         timing.fits(&parts.backend.capabilities())?;
         parts.keeper.start()?;
         let mine = ticket.holding().next_beat();
         let sent = parts.clock.now();
-        match self.bounded(parts.backend.adopt(&mine, &parts.info)).await? {
+        match self.bounded(parts.backend.adopt(&mine, &parts.info.since_now())).await? {
             Renewed::Renewed { revision, .. } => {
                 let epoch = ticket.epoch();
                 // How much of a grace has passed is not known here: all of it is waited out again.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Mode;
+use crate::{Error, Mode};
 
 /// How often a name has been granted exclusively, as a number that only rises.
 ///
@@ -17,7 +17,7 @@ use crate::Mode;
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(transparent)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Epoch(u64);
 
 impl Epoch {
@@ -40,6 +40,25 @@ impl Epoch {
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         Self::new(self.0 + 1)
+    }
+}
+
+impl From<Epoch> for u64 {
+    fn from(epoch: Epoch) -> Self {
+        epoch.0
+    }
+}
+
+impl TryFrom<u64> for Epoch {
+    type Error = Error;
+
+    fn try_from(number: u64) -> Result<Self, Error> {
+        Self::new(number).ok_or_else(|| {
+            Error::misconfigured(
+                format!("an epoch is too large, epoch=`{number}`"),
+                "look at what wrote it: epochs have 52 bits",
+            )
+        })
     }
 }
 

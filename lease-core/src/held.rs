@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::RwLock;
 
+use crate::clock::within;
 use crate::lease::Released;
 use crate::{Epoch, Error, Fence, Lease, LossReason, Mode, Name, Result, Status};
 
@@ -46,6 +47,15 @@ impl Kept {
         let _nobody_works = self.work.write().await;
         self.lease.release_in_place().await
     }
+
+    /// Releases the lease; in the background what takes longer than one call may.
+    async fn end_soon(&self) {
+        let timeout = self.lease.timing().call_timeout();
+        let release = self.lease.release_in_place();
+        if let Some(Err(error)) = within(self.lease.clock(), timeout, release).await {
+            tracing::debug!(name = %self.lease.name(), %error, "a settled lease was left to its ttl");
+        }
+    }
 }
 
 /// One of the leases that a process holds, at one moment.
@@ -73,6 +83,9 @@ impl HeldLeases {
 
     /// Keeps a lease here. One of the same name that was here before, and so is over or was held
     /// beside this one as a writer, is released in the background once no work goes on under it.
+    ///
+    /// Only their names tell leases apart here, so those of different stores belong into different
+    /// `HeldLeases`.
     pub fn hold(&self, lease: Lease) {
         let kept = Arc::new(Kept { lease, work: RwLock::new(()) });
         self.lock().insert(kept.lease.name().clone(), kept);
@@ -115,7 +128,8 @@ impl HeldLeases {
     ///
     /// # Cancel safety
     ///
-    /// As safe as `work`.
+    /// As safe as `work` while that runs; after it the output waits for the release, for no longer
+    /// than one call timeout, and is lost if the future is dropped meanwhile.
     pub async fn settle<F, W>(&self, name: &Name, work: F) -> Result<W::Output>
     where
         F: FnOnce(Fence) -> W,
@@ -126,17 +140,19 @@ impl HeldLeases {
             let _at_work = kept.work.read().await;
             kept.lease.guard(work).await?
         };
+        // Where other work goes on under it, the last of it releases it by dropping it.
         if self.forget(&kept)
-            && let Err(error) = kept.end().await
+            && let Ok(_nobody_works) = kept.work.try_write()
         {
-            tracing::debug!(%name, %error, "a settled lease was left to its ttl");
+            kept.end_soon().await;
         }
         Ok(output)
     }
 
     /// Releases `name`, after the work that goes on under it. See [`Lease::release`].
     ///
-    /// From the call on it is not held here any more, so that no new work begins.
+    /// From the call on it is not held here any more, so that no new work begins. Not to be awaited
+    /// by that work itself, which would wait for its own end.
     ///
     /// # Errors
     ///

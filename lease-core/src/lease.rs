@@ -11,7 +11,7 @@ use crate::backend::Confirmed;
 use crate::clock::within;
 use crate::fence::{Admission, DurableGate, Fence};
 use crate::keeper::{KeeperHandle, LeaseId};
-use crate::{Backend, Epoch, Error, LossReason, Mode, Name, Nonce, Result, Timing, Token};
+use crate::{Backend, Clock, Epoch, Error, LossReason, Mode, Name, Nonce, Result, Timing, Token};
 
 mod shared;
 mod ticket;
@@ -41,7 +41,8 @@ pub struct Lease {
 /// What a release found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lease was ours and the name is free.
+    /// The lease was ours and is gone. Where the answer to a first try was lost while the lease was
+    /// still believed in, this is also what a later one that found nothing is taken for.
     Freed,
     /// It was not ours any more: expired, taken over or broken before. Nothing was touched.
     NotHeld,
@@ -279,6 +280,10 @@ impl Lease {
     /// Safe: the release goes on in the background.
     pub async fn release(self) -> Result<Released> {
         self.release_in_place().await
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        self.shared.clock()
     }
 
     pub(crate) async fn release_in_place(&self) -> Result<Released> {

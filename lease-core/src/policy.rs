@@ -95,7 +95,8 @@ impl Policy {
             return Some(Judged::ByStore);
         }
         let proven = self.dead_processes || own_name;
-        let process = record.info.process.as_ref().filter(|_| proven)?;
+        let here = proven && record.info.is_of_this_host();
+        let process = record.info.process.as_ref().filter(|_| here)?;
         (process.liveness() == Liveness::Dead).then_some(Judged::DeadProcess)
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lease_core::keeper::KeeperMode;
 use lease_core::memory::Memory;
 use lease_core::{Coordinator, Error, LossReason, Status, Timing};
 
@@ -135,4 +136,27 @@ async fn a_lost_lease_says_so_by_itself() {
     store.erase(&name);
     assert_eq!(lease.lost().await, LossReason::StateGone);
     assert_eq!(lease.status(), Status::Lost(LossReason::StateGone));
+}
+
+/// A coordinator outlives the runtime that renewed its leases: the next lease is renewed on the next
+/// one, and a lease of the old one can still be released.
+#[test]
+fn a_coordinator_outlives_its_runtime() {
+    let store = Memory::new();
+    let leases = Coordinator::builder(Arc::new(store.clone()))
+        .timing(Timing::with_ttl(SECOND).build().unwrap())
+        .keeper(KeeperMode::CurrentRuntime)
+        .build();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let first = runtime();
+    let old = first.block_on(leases.exclusive("old").acquire()).unwrap();
+    drop(first);
+
+    runtime().block_on(async {
+        let lease = leases.exclusive("new").acquire().await.unwrap();
+        tokio::time::sleep(SECOND * 2).await;
+        lease.check().unwrap();
+        lease.release().await.unwrap();
+        let _ = old.release().await.unwrap();
+    });
 }

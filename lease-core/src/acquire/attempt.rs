@@ -109,6 +109,15 @@ impl<'a> Attempt<'a> {
                 self.saw_expired |= by.is_expired();
                 return Outcome::Refused(by);
             }
+            // It ran out while we could not renew it: nobody has broken it, and we start again.
+            Some(Ok(Taken::Displaced(_))) if before.as_ref().is_some_and(|b| self.ran_out(b.1)) => {
+                self.open = None;
+                let backend = parts.backend.kind();
+                return Outcome::Failed(Error::unclear(
+                    backend,
+                    "the drain was not renewed in time",
+                ));
+            }
             Some(Ok(Taken::Displaced(epoch))) => {
                 self.open = None;
                 let reason = LossReason::Displaced;
@@ -119,14 +128,18 @@ impl<'a> Attempt<'a> {
         };
         // Our exclusive is there until its ttl has passed since it was last surely renewed; within
         // that it keeps its place, after it somebody else may have taken over.
-        let end = |sent: Moment| sent.plus(self.ask.timing_ref().ttl());
         if let Some((draining, last)) = before
-            && parts.clock.now() < end(last)
+            && !self.ran_out(last)
             && let Some(open) = &mut self.open
         {
             open.draining = Some((draining.after_a_failed_round(), last));
         }
         Outcome::Failed(error)
+    }
+
+    /// Whether a record that was last renewed by a request sent at `last` may have expired.
+    fn ran_out(&self, last: Moment) -> bool {
+        self.coordinator.parts().clock.now() >= last.plus(self.ask.timing_ref().ttl())
     }
 
     /// R5, R6: a grant counts only if it may still be believed in when it arrives.
@@ -168,7 +181,8 @@ impl<'a> Attempt<'a> {
     /// Withdraws what is left, as far as one try goes; the rest in the background.
     pub(super) async fn withdraw(&mut self) {
         if let Some(holding) = self.left_behind() {
-            self.coordinator.parts().keeper.withdraw(holding).await;
+            let timeout = self.ask.timing_ref().call_timeout();
+            self.coordinator.parts().keeper.withdraw(holding, timeout).await;
         }
     }
 

@@ -64,7 +64,9 @@ impl<'a> Waiter<'a> {
         // Between a half and the whole of it, so that waiters who started together come apart.
         let jitter = &self.parts.jitter;
         let mut pause = jitter.between(pause / 2, pause);
-        if let Some(free_in) = standing.and_then(Standing::free_in) {
+        // One that has expired and is respected all the same will not be free by waiting.
+        let free_in = standing.and_then(Standing::free_in).filter(|left| !left.is_zero());
+        if let Some(free_in) = free_in {
             pause = pause.min(free_in + jitter.between(Duration::ZERO, timing.poll_from()));
         }
         let now = self.parts.clock.now();

@@ -9,8 +9,10 @@ use crate::{Backend, Claim, Error, Policy, Result};
 ///
 /// # Errors
 ///
-/// Those of the backend. After one that is unclear the record may be there: go on with the same
-/// `draining`, or withdraw the nonce.
+/// Those of the backend. After one that is unclear the record may be there. After a first round:
+/// withdraw the nonce and start again with a fresh one, for a belief that counts from a second call
+/// would outlive a record that the first one wrote. After a later one: go on with
+/// [`Draining::after_a_failed_round`], or withdraw.
 ///
 /// # Cancel safety
 ///

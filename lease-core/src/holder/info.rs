@@ -39,21 +39,33 @@ impl HolderInfo {
     /// The most bytes that a holder's texts may have together: a record stays small.
     pub const MAX_BYTES: usize = 16 * 1024;
 
-    /// The same, taken now by this machine's wall clock.
+    /// The same, taken now by this machine's wall clock, and by this process: one that was forked
+    /// since must not be judged by the life of its parent.
     pub(crate) fn since_now(&self) -> Self {
         let since_1970 = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
         let since_ms = since_1970.map_or(0, |time| time.as_millis());
-        Self { since_ms: u64::try_from(since_ms).unwrap_or(u64::MAX), ..self.clone() }
+        let process = self.process.clone().filter(|process| process.pid == std::process::id());
+        Self { since_ms: u64::try_from(since_ms).unwrap_or(u64::MAX), process, ..self.clone() }
+    }
+
+    /// Whether the holder is on this machine, by its name: machines that were restored from one
+    /// image may share even the id of their boot.
+    pub(crate) fn is_of_this_host(&self) -> bool {
+        self.host == host()
     }
 
     /// Starts from what this process knows of itself: host, boot, pid and start time.
     #[must_use]
     pub fn of_this_process() -> HolderInfoBuilder {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = host();
         let process = ProcessId::of_this_process();
         let label = format!("{host}:{}", std::process::id());
         HolderInfoBuilder(Self { label, host, process, ..Self::default() })
     }
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Builds a [`HolderInfo`].

@@ -1,5 +1,9 @@
 //! Which process holds, exactly enough to know that it is gone.
 
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 /// One process of one boot of one machine: what a pid alone is not.
@@ -36,13 +40,14 @@ impl ProcessId {
     #[must_use]
     pub fn of_this_process() -> Option<Self> {
         let pid = std::process::id();
+        sees_itself().then_some(())?;
         Some(Self { boot: boot()?, namespace: namespace()?, pid, started: started(pid).ok()?? })
     }
 
     /// Whether that process still runs, as far as it can be told from this one.
     #[must_use]
     pub fn liveness(&self) -> Liveness {
-        let here = boot().zip(namespace());
+        let here = boot().zip(namespace()).filter(|_| sees_itself());
         if here != Some((self.boot.clone(), self.namespace)) {
             return Liveness::Unknown;
         }
@@ -65,30 +70,50 @@ fn namespace() -> Option<u64> {
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
+/// Whether `/proc` counts pids as this process does: it may have been mounted for the namespace that
+/// this one was made in, and shows other processes under our numbers then.
+fn sees_itself() -> bool {
+    let itself = std::fs::read_link("/proc/self");
+    itself.is_ok_and(|pid| pid.as_os_str() == std::process::id().to_string().as_str())
+}
+
 /// When the process with this pid started, `None` if there is none or it is a zombie: its work is
 /// over though its parent has not asked for its exit status yet.
 ///
 /// An error means that the system does not tell.
-fn started(pid: u32) -> std::io::Result<Option<u64>> {
-    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        // Without this entry nobody's absence is proof: /proc may not be mounted.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            std::fs::metadata("/proc/self/stat")?;
-            return Ok(None);
+fn started(pid: u32) -> io::Result<Option<u64>> {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => started_in(&stat),
+        // Processes of others may be hidden from this one; only a signal that finds nobody tells.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match id(pid).map(test_kill_process) {
+                Some(Err(Errno::SRCH)) => Ok(None),
+                _ => Err(error),
+            }
         }
-        Err(error) => return Err(error),
-    };
-    // The second field is the command in brackets and may itself contain brackets and spaces.
-    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let mut fields = fields.split(' ');
-    if matches!(fields.next(), Some("Z" | "X")) {
-        return Ok(None);
+        Err(error) => Err(error),
     }
-    // Field 22 of the whole line, field 20 after the command.
-    fields.nth(18).and_then(|text| text.parse().ok()).map(Some).ok_or_else(|| {
-        std::io::Error::new(std::io::ErrorKind::InvalidData, "stat has no start time")
-    })
+}
+
+fn id(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// The same, from the text of `/proc/<pid>/stat`.
+fn started_in(stat: &str) -> io::Result<Option<u64>> {
+    let missing = || io::Error::new(io::ErrorKind::InvalidData, "stat has no such field");
+    // The second field is the command in brackets and may itself contain brackets and spaces.
+    let fields: Vec<&str> = stat.rsplit_once(") ").ok_or_else(missing)?.1.split(' ').collect();
+    // Their numbers in the manual, which counts from one and the whole line.
+    let field = |number: usize| fields.get(number - 3).copied().ok_or_else(missing);
+    let number = |which| field(which)?.parse::<u64>().map_err(|_| missing());
+    let ended = match field(3)? {
+        "X" => true,
+        // Its first thread has ended; the others may go on without it.
+        "Z" => number(20)? <= 1,
+        _ => false,
+    };
+    if ended { Ok(None) } else { number(22).map(Some) }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -115,6 +140,17 @@ mod tests {
         assert_eq!(other_boot.liveness(), Liveness::Unknown);
         let other_namespace = ProcessId { namespace: 1, pid: 999_999, ..me };
         assert_eq!(other_namespace.liveness(), Liveness::Unknown);
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_any_of_its_threads() {
+        let stat = |state: &str, threads: u32| {
+            format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0")
+        };
+        assert_eq!(started_in(&stat("S", 1)).unwrap(), Some(4711));
+        assert_eq!(started_in(&stat("Z", 2)).unwrap(), Some(4711));
+        assert_eq!(started_in(&stat("Z", 1)).unwrap(), None);
+        assert!(started_in("7 (cut off) S 1").is_err());
     }
 
     #[test]

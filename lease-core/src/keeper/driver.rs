@@ -6,6 +6,7 @@ use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use tokio::runtime::Handle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::handle::Inner;
 use crate::{Error, Result};
@@ -52,8 +53,24 @@ impl Driven {
     }
 }
 
-/// Turns the engine until its last coordinator and lease are gone.
-async fn drive(inner: Weak<Inner>) {
+/// Where the engine is turned.
+#[derive(Clone, Debug)]
+pub(super) struct Driver {
+    /// The runtime that renewals run on.
+    pub(super) runtime: Handle,
+    ended: CancellationToken,
+}
+
+impl Driver {
+    /// Whether renewals are still sent: the runtime may have been shut down since.
+    pub(super) fn is_alive(&self) -> bool {
+        !self.ended.is_cancelled()
+    }
+}
+
+/// Turns the engine until its last coordinator and lease are gone, and tells when that is over,
+/// however it ends.
+async fn drive(inner: Weak<Inner>, _ended: DropGuard) {
     let Some((clock, nudge)) = inner.upgrade().map(|inner| inner.clock_and_nudge()) else { return };
     let mut renewals = FuturesUnordered::new();
     loop {
@@ -85,20 +102,21 @@ async fn drive(inner: Weak<Inner>) {
     }
 }
 
-/// Starts to drive on the runtime that is current, and answers with it.
-pub(super) fn start_here(inner: &Arc<Inner>) -> Result<Handle> {
-    let here = Handle::try_current().map_err(|_| {
+/// Starts to drive on the runtime that is current, and tells where.
+pub(super) fn start_here(inner: &Arc<Inner>) -> Result<Driver> {
+    let runtime = Handle::try_current().map_err(|_| {
         Error::misconfigured(
             "a lease was asked for outside a tokio runtime",
             "call it within one, or let the keeper have its own thread",
         )
     })?;
-    here.spawn(drive(Arc::downgrade(inner)));
-    Ok(here)
+    let ended = CancellationToken::new();
+    runtime.spawn(drive(Arc::downgrade(inner), ended.clone().drop_guard()));
+    Ok(Driver { runtime, ended })
 }
 
-/// Starts a thread with a runtime of its own to drive on, and answers with that runtime.
-pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
+/// Starts a thread with a runtime of its own to drive on, and tells where.
+pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Driver> {
     let cannot = |error: std::io::Error| Error::Misconfigured {
         problem: "the keeper's thread cannot be started".into(),
         fix: "raise the limits on threads and open files of this process".into(),
@@ -106,6 +124,8 @@ pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
     };
     let (weak, removals) = (Arc::downgrade(inner), inner.removals());
     let (tell, told) = std::sync::mpsc::channel();
+    let ended = CancellationToken::new();
+    let tells_end = ended.clone().drop_guard();
     // The runtime is made and dropped on the thread itself: dropping one where another runs panics.
     let run = move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -117,7 +137,7 @@ pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
         };
         let _ = tell.send(Ok(runtime.handle().clone()));
         runtime.block_on(async {
-            drive(weak).await;
+            drive(weak, tells_end).await;
             // Leases that were dropped just before are still released; they take one try each.
             removals.close();
             removals.wait().await;
@@ -125,6 +145,7 @@ pub(super) fn start_thread(inner: &Arc<Inner>) -> Result<Handle> {
     };
     std::thread::Builder::new().name("lease-keeper".into()).spawn(run).map_err(cannot)?;
     // A moment: the thread tells before it does anything else.
-    let ended = |_| std::io::Error::other("the thread ended before it began");
-    told.recv().map_err(|gone| cannot(ended(gone)))?.map_err(cannot)
+    let nothing_told = |_| std::io::Error::other("the thread ended before it began");
+    let runtime = told.recv().map_err(|gone| cannot(nothing_told(gone)))?.map_err(cannot)?;
+    Ok(Driver { runtime, ended })
 }

@@ -105,7 +105,8 @@ impl Engine {
             let budget = batch.iter().map(|(_, _, left)| *left).min().unwrap_or_default();
             let (ids, holdings): (Vec<_>, Vec<_>) =
                 batch.into_iter().map(|(id, holding, _)| (id, holding)).unzip();
-            let renewals = AssertUnwindSafe(backend.renew(&holdings)).catch_unwind();
+            let renewals =
+                AssertUnwindSafe(async { backend.renew(&holdings).await }).catch_unwind();
             let mut answers = match within(&clock, budget, renewals).await {
                 Some(Ok(answers)) => answers.into_iter(),
                 // A backend that panics must not take the other leases with it.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -10,13 +10,14 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::driver::Driver;
 use super::engine::{Answers, Engine};
 use super::schedule::LeaseId;
 use super::{KeeperMode, driver};
 use crate::backend::{Renewed, Withdrawn};
 use crate::clock::{Clock, Moment, within};
 use crate::lease::{Released, Shared};
-use crate::{Backend, Error, Holding, Jitter, LossReason, Result, Timing};
+use crate::{Backend, Effect, Error, Holding, Jitter, LossReason, Result, Timing};
 
 /// What a coordinator and its leases hold of their keeper. Clones are the same keeper.
 #[derive(Clone, Debug)]
@@ -28,9 +29,8 @@ pub(crate) struct KeeperHandle {
 pub(super) struct Inner {
     engine: Mutex<Engine>,
     mode: KeeperMode,
-    /// The runtime that renewals and background removals run on, once started.
-    runtime: OnceLock<Handle>,
-    starting: Mutex<()>,
+    /// What drives renewals and runs removals in the background, once started.
+    driver: Mutex<Option<Driver>>,
     next: AtomicU64,
     /// Tells the driver that something new is due.
     nudge: Arc<Notify>,
@@ -44,6 +44,10 @@ impl Inner {
     pub(super) fn engine(&self) -> MutexGuard<'_, Engine> {
         // The engine is whole between any two of its calls, and none of them panics half-way.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn driver(&self) -> MutexGuard<'_, Option<Driver>> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn clock_and_nudge(&self) -> (Arc<dyn Clock>, Arc<Notify>) {
@@ -77,8 +81,7 @@ impl KeeperHandle {
         let inner = Arc::new(Inner {
             engine: Mutex::new(Engine::new(backend, clock, jitter)),
             mode,
-            runtime: OnceLock::new(),
-            starting: Mutex::new(()),
+            driver: Mutex::new(None),
             next: AtomicU64::new(0),
             nudge: Arc::new(Notify::new()),
             answered: Notify::new(),
@@ -91,19 +94,18 @@ impl KeeperHandle {
         Self { inner }
     }
 
-    /// Starts the driver if it does not run yet. Called before the store is asked for anything, so
+    /// Starts the driver if it does not run, or not any more since its runtime has ended. Called before the store is asked for anything, so
     /// that no lease is ever granted that nobody would keep.
     pub(crate) fn start(&self) -> Result<()> {
-        let _one_at_a_time = self.inner.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.inner.runtime.get().is_some() {
+        let mut driver = self.inner.driver();
+        if driver.as_ref().is_some_and(Driver::is_alive) {
             return Ok(());
         }
-        let runtime = match &self.inner.mode {
-            KeeperMode::OwnThread => driver::start_thread(&self.inner)?,
-            KeeperMode::CurrentRuntime => driver::start_here(&self.inner)?,
-            KeeperMode::Driven(_) => return Ok(()),
+        *driver = match &self.inner.mode {
+            KeeperMode::OwnThread => Some(driver::start_thread(&self.inner)?),
+            KeeperMode::CurrentRuntime => Some(driver::start_here(&self.inner)?),
+            KeeperMode::Driven(_) => None,
         };
-        let _ = self.inner.runtime.set(runtime);
         Ok(())
     }
 
@@ -122,9 +124,12 @@ impl KeeperHandle {
 
     /// Ends the lease and removes its record; in the background if the caller stops waiting.
     pub(crate) async fn release(&self, id: LeaseId, shared: &Arc<Shared>) -> Result<Released> {
+        let believed = shared.check().is_ok();
+        shared.leaves();
         shared.end(LossReason::Released);
-        let mut unfinished = Unfinished(Some(self.removal(id, shared.clone())));
-        let released = self.removal(id, shared.clone()).run().await;
+        let removal = || self.removal(id, shared.clone(), believed);
+        let mut unfinished = Unfinished(Some(removal()));
+        let released = removal().run().await;
         unfinished.0 = None;
         released
     }
@@ -132,15 +137,19 @@ impl KeeperHandle {
     /// Ends the lease and removes its record in the background, as well as that goes.
     pub(crate) fn abandon(&self, id: LeaseId, shared: &Arc<Shared>) {
         let kept = self.inner.engine().is_kept(id);
+        let believed = shared.check().is_ok();
         shared.end(LossReason::Released);
-        if kept {
-            self.removal(id, shared.clone()).spawn();
+        // One that expired may have been renewed all the same, by a request that was not answered.
+        let may_be_there = kept || shared.reason() == Some(LossReason::Expired);
+        if shared.leaves() && may_be_there {
+            self.removal(id, shared.clone(), believed).spawn();
         }
     }
 
     /// Ends the lease here and leaves its record for somebody else, renewed once more.
     pub(crate) async fn hand_over(&self, id: LeaseId, shared: &Arc<Shared>) -> Result<Holding> {
         shared.check()?;
+        shared.leaves();
         shared.end(LossReason::HandedOver);
         let mut holding = self.settled(id, shared).await.next_beat();
         let (backend, clock) = self.backend_and_clock();
@@ -159,11 +168,12 @@ impl KeeperHandle {
     }
 
     /// Removes what an attempt may have left behind: several times, since its request may still be
-    /// on its way. Answers after the first try.
-    pub(crate) async fn withdraw(&self, holding: Holding) {
+    /// on its way. Answers after the first try, or after `call_timeout`.
+    pub(crate) async fn withdraw(&self, holding: Holding, call_timeout: Duration) {
         let (tell, told) = tokio::sync::oneshot::channel();
+        let (_, clock) = self.backend_and_clock();
         if self.spawn(self.withdrawal(holding, Some(tell))) {
-            let _ = told.await;
+            within(&clock, call_timeout, told).await;
         }
     }
 
@@ -202,28 +212,34 @@ impl KeeperHandle {
         }
     }
 
-    fn removal(&self, id: LeaseId, shared: Arc<Shared>) -> Removal {
-        Removal { keeper: self.clone(), id, shared }
+    fn removal(&self, id: LeaseId, shared: Arc<Shared>, believed: bool) -> Removal {
+        Removal { keeper: self.clone(), id, shared, believed }
     }
 
     /// Waits for the renewal in flight, if any, and stops keeping the lease.
+    ///
+    /// Not for longer than one request may take, for whoever sent the renewal may be gone. One that
+    /// lands after that finds no record and makes none (rule R2).
     async fn settled(&self, id: LeaseId, shared: &Shared) -> Holding {
-        loop {
-            let answered = self.inner.answered.notified();
-            {
-                let mut engine = self.inner.engine();
-                if !engine.is_in_flight(id) {
-                    return engine.remove(id).unwrap_or_else(|| shared.holding());
+        let (_, clock) = self.backend_and_clock();
+        let settled = async {
+            loop {
+                let answered = self.inner.answered.notified();
+                if !self.inner.engine().is_in_flight(id) {
+                    return;
                 }
+                answered.await;
             }
-            answered.await;
-        }
+        };
+        within(&clock, one_try(&shared.holding()), settled).await;
+        self.inner.engine().remove(id).unwrap_or_else(|| shared.holding())
     }
 
     /// Runs `work` where renewals run; false if there is no runtime at all.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
-        let runtime = match self.inner.runtime.get() {
-            Some(runtime) => runtime.clone(),
+        let driver = self.inner.driver().as_ref().filter(|driver| driver.is_alive()).cloned();
+        let runtime = match driver {
+            Some(driver) => driver.runtime,
             None => match Handle::try_current() {
                 Ok(here) => here,
                 Err(_) => return false,
@@ -253,6 +269,8 @@ struct Removal {
     keeper: KeeperHandle,
     id: LeaseId,
     shared: Arc<Shared>,
+    /// Whether the lease was believed in when its removal was asked for.
+    believed: bool,
 }
 
 /// A removal that its caller has not seen the end of: it goes on in the background when dropped.
@@ -281,6 +299,7 @@ impl Removal {
         let (backend, clock) = self.keeper.backend_and_clock();
         let closing = self.keeper.inner.closing.clone();
         let holding = self.keeper.settled(self.id, &self.shared).await;
+        let believed = self.believed;
         // The keeper's last handle may go while this runs: nothing new is started then.
         drop(self);
         let end = clock.now().plus(holding.ttl);
@@ -293,12 +312,13 @@ impl Removal {
             });
             let error = match answer {
                 Ok(Withdrawn::Removed) => return Ok(Released::Freed),
-                // An earlier try may have removed it before its answer was lost.
-                Ok(Withdrawn::NotThere) if unclear => return Ok(Released::Freed),
+                // An earlier try may have removed it before its answer was lost. Of a lease that was
+                // over before, that is less likely than that somebody else has.
+                Ok(Withdrawn::NotThere) if unclear && believed => return Ok(Released::Freed),
                 Ok(Withdrawn::NotThere) => return Ok(Released::NotHeld),
                 Err(error) => error,
             };
-            unclear = true;
+            unclear |= matches!(error, Error::Unavailable { effect: Effect::Unknown, .. });
             let retryable = matches!(error, Error::Unavailable { .. });
             if !retryable || clock.now().plus(pause) >= end {
                 return Err(error);

@@ -1,6 +1,6 @@
 //! What a lease and its keeper share: the belief, read without a lock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     status: watch::Sender<Status>,
     drain: watch::Sender<bool>,
     holding: Mutex<Holding>,
+    /// Whether somebody removes the record already, or has handed it on.
+    leaving: AtomicBool,
 }
 
 impl Shared {
@@ -56,7 +58,13 @@ impl Shared {
             status: watch::Sender::new(Status::Held),
             drain: watch::Sender::new(false),
             holding: Mutex::new(grant.holding),
+            leaving: AtomicBool::new(false),
         }
+    }
+
+    /// Takes it on to remove the record or to hand it on; false if somebody has before.
+    pub(crate) fn leaves(&self) -> bool {
+        !self.leaving.swap(true, Ordering::AcqRel)
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
@@ -92,7 +100,9 @@ impl Shared {
         let told = *self.status.borrow();
         match told {
             Status::Held | Status::Doubtful if self.remaining().is_zero() => {
-                Status::Lost(LossReason::Expired)
+                // Once it was seen to be over it stays so.
+                self.end(LossReason::Expired);
+                *self.status.borrow()
             }
             told => told,
         }
@@ -103,10 +113,7 @@ impl Shared {
     }
 
     pub(crate) fn lost_error(&self) -> Error {
-        let reason = match *self.status.borrow() {
-            Status::Lost(reason) => reason,
-            Status::Held | Status::Doubtful => LossReason::Expired,
-        };
+        let reason = self.reason().unwrap_or(LossReason::Expired);
         Error::Lost { name: self.name.clone(), epoch: self.epoch, reason }
     }
 
@@ -143,8 +150,16 @@ impl Shared {
         }
     }
 
+    /// Why it is over, if it is.
+    pub(crate) fn reason(&self) -> Option<LossReason> {
+        match *self.status.borrow() {
+            Status::Lost(reason) => Some(reason),
+            Status::Held | Status::Doubtful => None,
+        }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
-        matches!(*self.status.borrow(), Status::Lost(_))
+        self.reason().is_some()
     }
 
     /// Takes a failed renewal in.

@@ -28,6 +28,12 @@ impl Ticket {
         self.v == Self::VERSION
     }
 
+    /// Whether it is as it was made: one that was damaged on its way must not be taken for a lease.
+    pub(crate) fn is_whole(&self) -> bool {
+        let Holding { beat, acknowledged, epoch, ttl, .. } = &self.holding;
+        *beat == *acknowledged && *beat < u64::MAX && epoch.is_some() && *ttl == self.timing.ttl()
+    }
+
     pub(crate) const fn holding(&self) -> &Holding {
         &self.holding
     }

@@ -22,7 +22,13 @@ fn ended() -> ProcessId {
 
 /// The exclusive of a process, as it left it.
 async fn left_by(world: &World, process: ProcessId) {
+    let here = HolderInfo::of_this_process().build().unwrap();
+    left_at(world, &here.host, process).await;
+}
+
+async fn left_at(world: &World, host: &str, process: ProcessId) {
     let mut info = serde_json::to_value(HolderInfo::default()).unwrap();
+    info["host"] = json!(host);
     info["label"] = json!("gone");
     info["process"] = serde_json::to_value(process).unwrap();
     let claim = Claim {
@@ -57,6 +63,16 @@ async fn elsewhere_is_respected(#[case] field: &str, #[case] other: serde_json::
     let mut process = serde_json::to_value(ended()).unwrap();
     process[field] = other;
     left_by(&world, serde_json::from_value(process).unwrap()).await;
+
+    let ann = world.person("ann", SECOND * 2);
+    assert_eq!(held_by(ann.exclusive(JOB).acquire().await), "gone");
+}
+
+/// Two machines that were restored from one image have one boot id. Their names tell them apart.
+#[tokio::test(start_paused = true)]
+async fn on_a_machine_of_another_name_is_respected() {
+    let world = World::new();
+    left_at(&world, "its-twin", ended()).await;
 
     let ann = world.person("ann", SECOND * 2);
     assert_eq!(held_by(ann.exclusive(JOB).acquire().await), "gone");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lease_core::{Error, LossReason, Released};
+use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Fault, Faulty, Method};
+use lease_core::{BreakNote, Effect, Error, LossReason, Released};
 
 use crate::world::{JOB, SECOND, World, job};
 
@@ -108,4 +110,23 @@ async fn of_a_broken_lease_touches_nobody() {
         ann.break_record(&job(), lease_core::Jitter::system().nonce(), &note).await,
         Err(Error::Held { .. })
     ));
+}
+
+/// The first try of a release does not even reach the store, and by the second somebody else has the
+/// name: that is not told as a release that worked.
+#[tokio::test(start_paused = true)]
+async fn of_a_lease_that_was_broken_does_not_claim_to_have_freed_it() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    let anns = ann.exclusive(JOB).acquire().await.unwrap();
+    let bob = world.person("bob", SECOND * 60);
+    let note = BreakNote { by: "an operator".into(), why: "a test".into() };
+    bob.break_record(&job(), anns.nonce(), &note).await.unwrap();
+    let bobs = bob.exclusive(JOB).acquire().await.unwrap();
+
+    network.next(Method::Withdraw, Fault::fails(Effect::Nothing));
+    assert_eq!(anns.release().await.unwrap(), Released::NotHeld);
+    bobs.confirm().await.unwrap();
 }

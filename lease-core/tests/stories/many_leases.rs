@@ -86,3 +86,18 @@ async fn releases_each_after_the_work_on_it() {
     looking.open();
     assert!(matches!(confirm.await.unwrap(), Err(Error::Lost { .. })));
 }
+
+/// Work on a name may settle or look at the same name within, and nobody waits for himself.
+#[tokio::test(start_paused = true)]
+async fn may_be_settled_within_the_work_on_them() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 3), world.person("bob", SECOND * 3));
+    let held = HeldLeases::new();
+    let item = Name::parse("item").unwrap();
+    held.hold(ann.exclusive("item").acquire().await.unwrap());
+
+    let within = |_| async { held.settle(&item, |fence| async move { fence.token() }).await };
+    held.settle(&item, within).await.unwrap().unwrap();
+
+    bob.exclusive("item").wait(SECOND).acquire().await.unwrap().release().await.unwrap();
+}
