@@ -21,6 +21,20 @@ async fn seaweed() -> Place {
     tokio::task::spawn_blocking(Place::on::<Seaweed>).await.unwrap()
 }
 
+/// A server that has only just started answers its first writes late, or with 500.
+async fn opened(options: Options) -> ObjStore {
+    for _ in 0..40 {
+        match connect(options.clone()).await {
+            Ok(store) => return store,
+            Err(Error::Unavailable { .. }) => {
+                SystemClock.sleep_until(SystemClock.now().plus(SECOND / 2)).await;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    panic!("the server does not get ready")
+}
+
 fn misconfigured<T>(answer: lease_core::Result<T>) -> String {
     match answer {
         Err(error @ Error::Misconfigured { .. }) => format!("{error} {error:?}"),
@@ -182,7 +196,7 @@ async fn behind_a_proxy() -> (ObjStore, FaultProxy, Place) {
     let place = seaweed().await;
     let prefix = place.prefix();
     let options = Seaweed::options(BUCKET, &prefix, Some(proxy.address()));
-    (connect(options).await.unwrap(), proxy, place)
+    (opened(options).await, proxy, place)
 }
 
 /// Case 14: a dead network is told well inside the shortest ttl, and what comes after is not stuck.
@@ -236,7 +250,7 @@ async fn a_server_that_stops_and_one_that_dies() {
     server.create_bucket(BUCKET).unwrap();
     let address = place::listening(server.url());
     let options = place::s3(&server, BUCKET, "p", Some(address));
-    let store = connect(options.clone()).await.unwrap();
+    let store = opened(options.clone()).await;
     let grant = acquire(&store, &claim(Mode::Exclusive)).await;
     let mut mine = grant.holding.next_beat();
 
@@ -265,7 +279,7 @@ async fn a_server_that_stops_and_one_that_dies() {
         }
         SystemClock.sleep_until(SystemClock.now().plus(SECOND / 2)).await;
     }
-    let next = acquire(&connect(options).await.unwrap(), &claim(Mode::Exclusive)).await;
+    let next = acquire(&opened(options).await, &claim(Mode::Exclusive)).await;
     assert!(next.epoch > grant.epoch);
 }
 
