@@ -1,5 +1,9 @@
 //! The write under a lease, and when it does not happen.
 
+use std::sync::Arc;
+
+use lease_core::keeper::{Driven, KeeperMode};
+use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::{Clock, Error, Gate, LossReason, Timing};
 
 use crate::world::{JOB, SECOND, World};
@@ -77,4 +81,21 @@ async fn by_a_shortened_lease_ends_sooner() {
     assert!(lease.retime(Timing::with_ttl(SECOND * 5).build().unwrap()).is_ok());
     world.pass(SECOND / 10).await;
     assert!(lease.remaining() > SECOND * 4);
+}
+
+/// The store confirms, and its answer arrives at the very moment at which the belief ends. The look
+/// at one's own clock after it refuses the write. (Rule R23.)
+#[tokio::test(start_paused = true)]
+async fn is_refused_when_the_proof_comes_too_late() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let nobody_renews = KeeperMode::Driven(Driven::new());
+    let ann = world.person_at("ann", SECOND * 4, Arc::new(network.clone()), nobody_renews);
+    let patient = Timing::with_ttl(SECOND * 4).call_timeout(SECOND * 8).build().unwrap();
+    let lease = ann.exclusive(JOB).timing(patient).acquire().await.unwrap();
+    network.next(Method::Confirm, Fault::late_answer(Arc::new(world.clock), lease.remaining()));
+
+    let written = lease.guard(|_| async { "written" }).await;
+
+    assert!(matches!(written, Err(Error::Lost { .. })), "{written:?}");
 }
