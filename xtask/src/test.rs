@@ -1,7 +1,7 @@
 //! Runs every test and says how many passed and failed.
 
 use crate::servers;
-use crate::step::{Failure, cargo, heading, is_installed, show};
+use crate::step::{Failure, cargo, heading, is_installed, run, show};
 use crate::tally::Tally;
 
 /// What all runs have in common. One failure does not hide the others.
@@ -33,6 +33,14 @@ pub(crate) fn everything() -> Result<(), Failure> {
         (true, _) => Ok(()),
         (false, _) => Err(Failure::Rule("not all tests passed".to_owned())),
     }
+}
+
+/// The tests on servers of object stores. They wait far more than they compute, so many run at once.
+pub(crate) fn buckets() -> Result<(), Failure> {
+    servers()?;
+    heading("tests on buckets");
+    let what = ["test", "--package", "lease-objstore", "--all-features", "--test", "buckets"];
+    run(cargo(&[&what[..], &["--no-fail-fast", "--", "--test-threads", "12"]].concat()))
 }
 
 /// Nextest runs each test in a process of its own and ends the ones that hang, but knows no

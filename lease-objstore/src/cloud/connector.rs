@@ -24,6 +24,10 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
+    /// How long a connection is kept that nobody uses. Some servers close theirs after five seconds,
+    /// and a request that meets that is an outage, since none is sent twice.
+    const IDLE: Duration = Duration::from_secs(3);
+
     pub(crate) fn new(bucket: &Bucket, watch: Option<Watch>) -> Self {
         Self { connect_timeout: bucket.connect_timeout(), timeout: bucket.timeout, watch }
     }
@@ -38,7 +42,8 @@ impl Connector {
             .tls_backend_preconfigured(tls)
             .http1_only()
             .connect_timeout(self.connect_timeout)
-            .timeout(self.timeout);
+            .timeout(self.timeout)
+            .pool_idle_timeout(Self::IDLE);
         Ok(client.build()?)
     }
 }
