@@ -79,8 +79,10 @@ async fn a_store_that_ignores_conditions_is_refused() {
     let later = |create| if create < 3 { Fate::Pass } else { Fate::Unconditional };
     problem(connect(spoilt(later)).await);
     // It forgets itself now and then: one of these comes alone, after a race, and overwrites.
-    let forgets = |create| matches!(create, 9 | 10);
-    let seldom = move |create| if forgets(create) { Fate::Unconditional } else { Fate::Pass };
+    let seldom = |create| match create {
+        9 | 10 => Fate::Unconditional,
+        _ => Fate::Pass,
+    };
     problem(connect(spoilt(seldom)).await);
 
     // Nothing is left of all that: whoever opens it next finds it out too.
