@@ -1,6 +1,6 @@
 //! Measures what leases cost on a deployment, beside the bare commands of the driver.
 //!
-//! `cargo run --release --package lease-mongo --example cycle -- mongodb://host/database`
+//! `cargo run --release --package lease-mongo --example measure -- mongodb://host/database`
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
