@@ -7,7 +7,6 @@ use crate::scene::{Scene, text};
 #[rstest]
 #[case::unknown_scheme(&["--on", "ftp://host/x"], "job", "unknown scheme")]
 #[case::no_scheme(&["--on", "/tmp/leases"], "job", "file:///")]
-#[case::not_in_this_version(&["--on", "s3://bucket/leases"], "job", "s3")]
 #[case::relative(&["--on", "file:leases"], "job", "file:///")]
 #[case::ttl_of_zero(&["--ttl", "0s"], "job", "ttl")]
 #[case::a_thousand_years(&["--ttl", "1000y"], "job", "366 days")]
