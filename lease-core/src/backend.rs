@@ -176,8 +176,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// One round of an exclusive's handshake: install or renew, drain, commit if drained.
     ///
     /// The first round has no `draining`; each next one gets what the last one answered, or after an
-    /// error [`Draining::after_a_failed_round`]. The caller waits between rounds, counts its belief from before the last round's call, checks it at the
-    /// grant (rules R4, R6), and withdraws the nonce when it gives up.
+    /// error [`Draining::after_a_failed_round`]. The caller waits between rounds, counts its belief
+    /// from before the last round's call, checks it at the grant (rules R4, R6), and withdraws the
+    /// nonce when it gives up.
     async fn take(
         &self,
         claim: &Claim,

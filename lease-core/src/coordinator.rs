@@ -145,8 +145,9 @@ impl Coordinator {
     /// # Errors
     ///
     /// [`Error::Lost`] if the ticket was redeemed before or its lease has ended;
-    /// [`Error::Misconfigured`] if a newer version wrote it or it was changed on its way; [`Error::Unavailable`] if the store did
-    /// not answer: the ticket may be spent, and its lease then ends with its ttl.
+    /// [`Error::Misconfigured`] if a newer version wrote it or it was changed on its way;
+    /// [`Error::Unavailable`] if the store did not answer: the ticket may be spent, and its lease
+    /// then ends with its ttl.
     ///
     /// # Cancel safety
     ///

@@ -20,7 +20,7 @@ use crate::{Capabilities, Error, Result};
 /// assert!(Timing::with_ttl(Duration::ZERO).build().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Durations")]
+#[serde(try_from = "TimingBuilder", into = "TimingBuilder")]
 pub struct Timing {
     ttl: Duration,
     renew_every: Duration,
@@ -142,31 +142,30 @@ impl Default for Timing {
     }
 }
 
-/// What a [`Timing`] looks like to whoever reads one: not yet known to be possible.
-#[derive(Deserialize)]
-struct Durations {
-    ttl: Duration,
-    renew_every: Duration,
-    margin: Duration,
-    poll_from: Duration,
-    poll_to: Duration,
-    call_timeout: Duration,
-    grace: Duration,
-}
-
-impl TryFrom<Durations> for Timing {
+impl TryFrom<TimingBuilder> for Timing {
     type Error = Error;
 
-    fn try_from(durations: Durations) -> Result<Self> {
-        let Durations { ttl, renew_every, margin, poll_from, poll_to, call_timeout, grace } =
-            durations;
-        let builder = Self::with_ttl(ttl).renew_every(renew_every).margin(margin);
-        builder.poll(poll_from, poll_to).call_timeout(call_timeout).grace(grace).build()
+    fn try_from(builder: TimingBuilder) -> Result<Self> {
+        builder.build()
     }
 }
 
-/// Builds a [`Timing`].
-#[derive(Clone, Copy, Debug)]
+impl From<Timing> for TimingBuilder {
+    fn from(timing: Timing) -> Self {
+        Self {
+            ttl: timing.ttl,
+            renew_every: Some(timing.renew_every),
+            margin: Some(timing.margin),
+            poll: Some((timing.poll_from, timing.poll_to)),
+            call_timeout: Some(timing.call_timeout),
+            grace: Some(timing.grace),
+        }
+    }
+}
+
+/// Builds a [`Timing`]. One is written and read as what builds it, so that none that cannot work is
+/// ever read.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TimingBuilder {
     ttl: Duration,
     renew_every: Option<Duration>,
