@@ -2,15 +2,15 @@
 
 mod support;
 
-use support::locked::LOCKED;
+use support::USERS;
 use support::store::Store;
 
-fixture!(Alone, start(), LOCKED.address());
+fixture!(Alone, start(), USERS.address());
 
 async fn start() -> Store {
     let database = support::fresh_database();
-    let reader = Some(LOCKED.url("reader", &database));
-    Store::new(LOCKED.url("writer", &database), reader, database).await
+    let url = |user| format!("{}&timeoutMS=10000", USERS.url(user, &database));
+    Store::new(url("writer"), Some(url("reader")), database.clone()).await
 }
 
 lease_conformance::suite!(Alone);

@@ -28,6 +28,9 @@ const API_VERSION: &str = "2021-08-06";
 /// The container is there: made by us before, or by somebody else.
 const ALREADY_THERE: &[u16] = &[409];
 
+/// Names the one that tests share.
+const VARIABLE: &str = "LEASE_TEST_AZURE_URL";
+
 /// A running blob endpoint with the emulator's well-known account.
 #[derive(Debug)]
 pub struct Azure {
@@ -36,16 +39,30 @@ pub struct Azure {
 }
 
 impl Azure {
-    /// The one that `LEASE_TEST_AZURE_URL` names as `http://HOST:PORT`, or a new one.
+    /// The one that `LEASE_TEST_AZURE_URL` names as `http://HOST:PORT`, or a new one: for tests that leave
+    /// it as it is.
+    ///
+    /// # Errors
+    ///
+    /// When Azurite cannot be had or started.
+    pub fn shared() -> Result<Self> {
+        let Some(server) = Server::named_by(VARIABLE) else { return Self::start() };
+        let address = http::resolve(http::authority(server.url()))?;
+        Ok(Self { server, address })
+    }
+
+    /// What makes [`shared`](Self::shared) use this one, in another process.
+    #[must_use]
+    pub fn variable(&self) -> (&'static str, String) {
+        (VARIABLE, self.url().to_owned())
+    }
+
+    /// A new one.
     ///
     /// # Errors
     ///
     /// When Azurite cannot be had or started.
     pub fn start() -> Result<Self> {
-        if let Some(server) = Server::named_by("LEASE_TEST_AZURE_URL") {
-            let address = http::resolve(http::authority(server.url()))?;
-            return Ok(Self { server, address });
-        }
         let port = Port::free()?;
         let address = port.address();
         let folder = folder::temporary("azurite")?;

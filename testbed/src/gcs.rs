@@ -17,6 +17,9 @@ const FIRST_BUCKET: &str = "testbed-ready";
 /// The bucket is there: made by us before, or by somebody else.
 const ALREADY_THERE: &[u16] = &[409];
 
+/// Names the one that tests share.
+const VARIABLE: &str = "LEASE_TEST_GCS_URL";
+
 /// A running GCS endpoint. It asks nobody for credentials and keeps everything in memory.
 ///
 /// Its JSON interface honours `ifGenerationMatch` in multipart uploads only, and it has no
@@ -28,16 +31,30 @@ pub struct Gcs {
 }
 
 impl Gcs {
-    /// The one that `LEASE_TEST_GCS_URL` names as `http://HOST:PORT`, or a new one.
+    /// The one that `LEASE_TEST_GCS_URL` names as `http://HOST:PORT`, or a new one: for tests that leave
+    /// it as it is.
+    ///
+    /// # Errors
+    ///
+    /// When fake-gcs-server cannot be had or started.
+    pub fn shared() -> Result<Self> {
+        let Some(server) = Server::named_by(VARIABLE) else { return Self::start() };
+        let address = http::resolve(http::authority(server.url()))?;
+        Ok(Self { server, address })
+    }
+
+    /// What makes [`shared`](Self::shared) use this one, in another process.
+    #[must_use]
+    pub fn variable(&self) -> (&'static str, String) {
+        (VARIABLE, self.url().to_owned())
+    }
+
+    /// A new one.
     ///
     /// # Errors
     ///
     /// When fake-gcs-server cannot be had or started.
     pub fn start() -> Result<Self> {
-        if let Some(server) = Server::named_by("LEASE_TEST_GCS_URL") {
-            let address = http::resolve(http::authority(server.url()))?;
-            return Ok(Self { server, address });
-        }
         let port = Port::free()?;
         let address = port.address();
         let url = format!("http://{address}");

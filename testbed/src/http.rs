@@ -61,13 +61,13 @@ impl Request<'_> {
 
 /// What stands between the scheme and the path of a URL.
 pub(crate) fn authority(url: &str) -> &str {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split('/').next().unwrap_or(rest)
 }
 
 /// The address of `HOST:PORT`.
 pub(crate) fn resolve(host: &str) -> Result<SocketAddr> {
-    let remedy = "write the variable as http://HOST:PORT, with a host that resolves";
+    let remedy = "write the variable as SCHEME://HOST:PORT, with a host that resolves";
     let mut addresses = host.to_socket_addrs().or_remedy(host, remedy)?;
     addresses.next().ok_or_else(|| Error::new(format!("{host} has no address"), remedy))
 }

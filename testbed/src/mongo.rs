@@ -1,5 +1,6 @@
-//! mongod: alone, or as a replica set that has a primary.
+//! mongod: alone, with users, or as a replica set that has a primary.
 
+mod users;
 mod wire;
 
 use std::net::SocketAddr;
@@ -7,11 +8,14 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::folder;
+use crate::http;
 use crate::port::Port;
 use crate::program::Program;
 use crate::server::{Probe, Recipe, Server};
 use crate::wait::{self, Look};
 use wire::{Reply, Value};
+
+pub use users::Users;
 
 /// The name of every replica set that is started here.
 const SET: &str = "rs0";
@@ -21,6 +25,12 @@ const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const ELECTS_WITHIN: Duration = Duration::from_secs(60);
 /// So that a test of a failover waits two seconds and not the ten that are the default.
 const ELECTION_TIMEOUT_MS: i32 = 2_000;
+const SMALL_JOURNAL: &str = "log=(file_max=4MB,prealloc=false)";
+
+/// The members of the replica set that tests share.
+const SHARED_MEMBERS: usize = 3;
+/// Names it.
+const VARIABLE: &str = "LEASE_TEST_MONGO_URL";
 
 /// One mongod that is no member of anything.
 ///
@@ -28,9 +38,6 @@ const ELECTION_TIMEOUT_MS: i32 = 2_000;
 ///
 /// When it cannot be had or started.
 pub fn standalone() -> Result<Server> {
-    if let Some(named) = Server::named_by("LEASE_TEST_MONGO_URL") {
-        return Ok(named);
-    }
     let port = Port::free()?;
     let address = port.address();
     let url = format!("mongodb://{address}/?directConnection=true");
@@ -45,6 +52,34 @@ pub struct ReplicaSet {
 }
 
 impl ReplicaSet {
+    /// The one that `LEASE_TEST_MONGO_URL` names by all its members, or a new one of three: for
+    /// tests that leave it as it is.
+    ///
+    /// # Errors
+    ///
+    /// When mongod cannot be had or started, or the variable does not have this form.
+    pub fn shared() -> Result<Self> {
+        match Server::named_by(VARIABLE) {
+            Some(named) => Self::named(named.url()),
+            None => Self::start(SHARED_MEMBERS),
+        }
+    }
+
+    /// What makes [`shared`](Self::shared) use this one, in another process.
+    #[must_use]
+    pub fn variable(&self) -> (&'static str, String) {
+        (VARIABLE, self.url.clone())
+    }
+
+    fn named(url: &str) -> Result<Self> {
+        let hosts = http::authority(url).split(',');
+        let member = |host: &str| {
+            let at = format!("mongodb://{host}/?directConnection=true");
+            Ok((http::resolve(host)?, Server::at(at)))
+        };
+        Ok(Self { url: url.to_owned(), members: hosts.map(member).collect::<Result<_>>()? })
+    }
+
     /// Starts that many members, and waits for a primary with all others as secondaries.
     ///
     /// Every commit of the server is journaled as usual; only elections are made faster.
@@ -138,6 +173,9 @@ fn recipe(port: Port, url: String, more: &[&str], probe: Box<Probe>) -> Result<R
     arguments.extend(["--bind_ip", "127.0.0.1", "--nounixsocket"].map(Into::into));
     // Several mongods share a test machine; half of its memory each is too much.
     arguments.extend(["--wiredTigerCacheSizeGB", "0.25"].map(Into::into));
+    // Journals of a hundred megabytes for each of many short-lived servers fill a disk.
+    arguments.extend(["--wiredTigerEngineConfigString", SMALL_JOURNAL].map(Into::into));
+    arguments.extend(["--setParameter", "diagnosticDataCollectionEnabled=false"].map(Into::into));
     // Allows `failCommand`, by which a test loses an answer at a chosen moment.
     arguments.extend(["--setParameter", "enableTestCommands=1"].map(Into::into));
     arguments.extend(more.iter().map(Into::into));

@@ -17,15 +17,30 @@ const STARTS_WITHIN: Duration = Duration::from_secs(60);
 /// The smallest number that goes on when one is lost.
 const NODES: usize = 3;
 
+/// Names the one that tests share.
+const VARIABLE: &str = "LEASE_TEST_NATS_URL";
+
+/// The one that `LEASE_TEST_NATS_URL` names, or a new one: for tests that leave it as it is.
+///
+/// # Errors
+///
+/// When it cannot be had or started.
+pub fn shared() -> Result<Server> {
+    Server::named_by(VARIABLE).map_or_else(single, Ok)
+}
+
+/// What makes [`shared`] use this one, in another process.
+#[must_use]
+pub fn variable(server: &Server) -> (&'static str, String) {
+    (VARIABLE, server.url().to_owned())
+}
+
 /// One server with JetStream, on files of its own.
 ///
 /// # Errors
 ///
 /// When it cannot be had or started.
 pub fn single() -> Result<Server> {
-    if let Some(named) = Server::named_by("LEASE_TEST_NATS_URL") {
-        return Ok(named);
-    }
     let port = Port::free()?;
     let address = port.address();
     let folder = folder::temporary("nats")?;

@@ -23,6 +23,9 @@ const FIRST_BUCKET: &str = "testbed-ready";
 /// The bucket is there: made by us before, or by somebody else.
 const ALREADY_THERE: &[u16] = &[409];
 
+/// Names the one that tests share.
+const VARIABLE: &str = "LEASE_TEST_S3_URL";
+
 /// A running S3 endpoint and the identity that may do everything in it.
 #[derive(Debug)]
 pub struct S3 {
@@ -32,16 +35,81 @@ pub struct S3 {
 }
 
 impl S3 {
-    /// The one that `LEASE_TEST_S3_URL` names as `http://KEY:SECRET@HOST:PORT`, or a new one.
+    /// The one that `LEASE_TEST_S3_URL` names as `http://KEY:SECRET@HOST:PORT`, or a new one: for
+    /// tests that leave it as it is.
     ///
     /// # Errors
     ///
     /// When SeaweedFS cannot be had or started, or the variable does not have this form.
-    pub fn start() -> Result<Self> {
-        match Server::named_by("LEASE_TEST_S3_URL") {
+    pub fn shared() -> Result<Self> {
+        match Server::named_by(VARIABLE) {
             Some(named) => Self::named(named.url()),
-            None => Self::seaweedfs(),
+            None => Self::start(),
         }
+    }
+
+    /// What makes [`shared`](Self::shared) use this one, in another process.
+    #[must_use]
+    pub fn variable(&self) -> (&'static str, String) {
+        let login = format!("://{}:{}@", self.key_id(), self.secret());
+        (VARIABLE, self.url().replacen("://", &login, 1))
+    }
+
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// When SeaweedFS cannot be had or started.
+    pub fn start() -> Result<Self> {
+        let (key_id, secret) = KEY;
+        let credentials = Credentials { key_id: key_id.to_owned(), secret: secret.to_owned() };
+        // Every one of them, for what is left out goes to a fixed port, or to its own + 10000.
+        let ports = port::free::<8>()?;
+        let [gateway, gateway_grpc, master, master_grpc, volume, volume_grpc, filer, filer_grpc] =
+            &ports;
+        let folder = folder::temporary("seaweedfs")?;
+        let here = folder.path();
+        let identities = here.join("identities.json");
+        fs::write(&identities, identity(&credentials))
+            .or_remedy(identities.display(), "see whether the disk is full")?;
+        let port_of = |flag: &str, port: &port::Port| format!("-{flag}={}", port.number());
+        let arguments = [
+            "server".to_owned(),
+            format!("-dir={}", here.display()),
+            "-ip=127.0.0.1".to_owned(),
+            "-ip.bind=127.0.0.1".to_owned(),
+            port_of("master.port", master),
+            port_of("master.port.grpc", master_grpc),
+            port_of("volume.port", volume),
+            port_of("volume.port.grpc", volume_grpc),
+            "-filer".to_owned(),
+            port_of("filer.port", filer),
+            port_of("filer.port.grpc", filer_grpc),
+            format!("-filer.localSocket={}", here.join("filer.sock").display()),
+            "-s3".to_owned(),
+            port_of("s3.port", gateway),
+            port_of("s3.port.grpc", gateway_grpc),
+            "-s3.port.iceberg=0".to_owned(),
+            "-s3.port.lance=0".to_owned(),
+            format!("-s3.localSocket={}", here.join("s3.sock").display()),
+            format!("-s3.config={}", identities.display()),
+            // Small volumes, for each test bucket takes some of its own.
+            "-master.volumeSizeLimitMB=64".to_owned(),
+            "-volume.max=200".to_owned(),
+            "-master.telemetry=false".to_owned(),
+        ];
+        let address = gateway.address();
+        let known = credentials.clone();
+        let server = Server::start(Recipe {
+            program: Program::WEED,
+            url: format!("http://{address}"),
+            arguments: arguments.map(Into::into).into(),
+            folder,
+            ports: ports.into(),
+            probe: Box::new(move || create_bucket(address, &known, FIRST_BUCKET)),
+            within: STARTS_WITHIN,
+        })?;
+        Ok(Self { server, address, credentials })
     }
 
     /// The server, to pause, kill or restart it.
@@ -95,58 +163,6 @@ impl S3 {
         let credentials = Credentials { key_id: key_id.to_owned(), secret: secret.to_owned() };
         let address = http::resolve(host)?;
         Ok(Self { server: Server::at(format!("http://{host}")), address, credentials })
-    }
-
-    fn seaweedfs() -> Result<Self> {
-        let (key_id, secret) = KEY;
-        let credentials = Credentials { key_id: key_id.to_owned(), secret: secret.to_owned() };
-        // Every one of them, for what is left out goes to a fixed port, or to its own + 10000.
-        let ports = port::free::<8>()?;
-        let [gateway, gateway_grpc, master, master_grpc, volume, volume_grpc, filer, filer_grpc] =
-            &ports;
-        let folder = folder::temporary("seaweedfs")?;
-        let here = folder.path();
-        let identities = here.join("identities.json");
-        fs::write(&identities, identity(&credentials))
-            .or_remedy(identities.display(), "see whether the disk is full")?;
-        let port_of = |flag: &str, port: &port::Port| format!("-{flag}={}", port.number());
-        let arguments = [
-            "server".to_owned(),
-            format!("-dir={}", here.display()),
-            "-ip=127.0.0.1".to_owned(),
-            "-ip.bind=127.0.0.1".to_owned(),
-            port_of("master.port", master),
-            port_of("master.port.grpc", master_grpc),
-            port_of("volume.port", volume),
-            port_of("volume.port.grpc", volume_grpc),
-            "-filer".to_owned(),
-            port_of("filer.port", filer),
-            port_of("filer.port.grpc", filer_grpc),
-            format!("-filer.localSocket={}", here.join("filer.sock").display()),
-            "-s3".to_owned(),
-            port_of("s3.port", gateway),
-            port_of("s3.port.grpc", gateway_grpc),
-            "-s3.port.iceberg=0".to_owned(),
-            "-s3.port.lance=0".to_owned(),
-            format!("-s3.localSocket={}", here.join("s3.sock").display()),
-            format!("-s3.config={}", identities.display()),
-            // Small volumes, for each test bucket takes some of its own.
-            "-master.volumeSizeLimitMB=64".to_owned(),
-            "-volume.max=200".to_owned(),
-            "-master.telemetry=false".to_owned(),
-        ];
-        let address = gateway.address();
-        let known = credentials.clone();
-        let server = Server::start(Recipe {
-            program: Program::WEED,
-            url: format!("http://{address}"),
-            arguments: arguments.map(Into::into).into(),
-            folder,
-            ports: ports.into(),
-            probe: Box::new(move || create_bucket(address, &known, FIRST_BUCKET)),
-            within: STARTS_WITHIN,
-        })?;
-        Ok(Self { server, address, credentials })
     }
 }
 

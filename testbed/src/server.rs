@@ -136,6 +136,14 @@ impl Server {
         self.wait_until_ready()
     }
 
+    /// Ends it in good order, and starts it again with more arguments.
+    pub(crate) fn restart_with(&mut self, more: &[&str]) -> Result<()> {
+        self.stop()?;
+        let own = self.own.as_mut().ok_or_else(|| not_ours(&self.url))?;
+        own.recipe.arguments.extend(more.iter().map(Into::into));
+        self.restart()
+    }
+
     /// What the server printed so far.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ fn what_a_helper_started_ends_with_it() -> Result<()> {
 #[test]
 fn a_server_ends_when_the_process_that_started_it_is_killed() -> Result<()> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_testbed"));
-    command.arg("nats");
+    command.arg("nats").env_remove("LEASE_TEST_NATS_URL");
     let mut starter = Helper::spawn(command)?;
     let line = starter.line(SOON)?;
     let address = line.rsplit('/').next().and_then(|host| host.parse::<SocketAddr>().ok());

@@ -43,8 +43,6 @@ enum Chore {
     Features,
     /// Every test, with the real servers
     Test,
-    /// The tests of `lease-objstore` on servers of S3, Azure and Google Cloud Storage
-    Buckets,
     /// Whether the conformance suite catches every store that is broken on purpose
     Mutants,
     /// Which tests and which seeds find each rule of the protocol, switched off in the code
@@ -105,7 +103,6 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Doc => check::doc(),
         Chore::Features => features::check(),
         Chore::Test => test::everything(),
-        Chore::Buckets => test::buckets(),
         Chore::Sim { arguments } => simulate::simulate(arguments),
         Chore::Mutants => mutants::count(),
         Chore::Rules { only } => rules::switch_off(only.as_deref()),

@@ -1,7 +1,9 @@
 //! Runs every test and says how many passed and failed.
 
+use testbed::Shared;
+
 use crate::servers;
-use crate::step::{Failure, cargo, heading, is_installed, run, show};
+use crate::step::{Failure, cargo, heading, is_installed, show};
 use crate::tally::Tally;
 
 /// What all runs have in common. One failure does not hide the others.
@@ -12,11 +14,15 @@ const EVERYTHING: [&str; 3] = ["--workspace", "--all-features", "--no-fail-fast"
 /// The last line is the sum over all of it.
 pub(crate) fn everything() -> Result<(), Failure> {
     servers()?;
+    // Else each test that shares one would start its own, for it may be a process of its own.
+    let shared = Shared::start()?;
     let mut sum = Tally::default();
     let mut failures = Vec::new();
     for (title, arguments) in runs() {
         heading(title);
-        let shown = show(cargo(&arguments))?;
+        let mut command = cargo(&arguments);
+        command.envs(shared.variables());
+        let shown = show(command)?;
         let mut tally = Tally::of(shown.lines.iter().map(String::as_str));
         if !shown.succeeded {
             // What does not compile has no closing line, and still must not count as nothing.
@@ -33,14 +39,6 @@ pub(crate) fn everything() -> Result<(), Failure> {
         (true, _) => Ok(()),
         (false, _) => Err(Failure::Rule("not all tests passed".to_owned())),
     }
-}
-
-/// The tests on servers of object stores. They wait far more than they compute, so many run at once.
-pub(crate) fn buckets() -> Result<(), Failure> {
-    servers()?;
-    heading("tests on buckets");
-    let what = ["test", "--package", "lease-objstore", "--all-features", "--test", "buckets"];
-    run(cargo(&[&what[..], &["--no-fail-fast", "--", "--test-threads", "12"]].concat()))
 }
 
 /// Nextest runs each test in a process of its own and ends the ones that hang, but knows no

@@ -10,8 +10,8 @@ use mongodb::options::{Collation, CreateCollectionOptions, IndexOptions, Timeser
 use mongodb::{Database, IndexModel};
 use rstest::rstest;
 
-use crate::support::locked::LOCKED;
-use crate::support::wire::{FAILING, claim, fail};
+use crate::support::USERS;
+use crate::support::wire::{alone, claim, fail};
 use crate::support::{SET, connected, fresh_database, shell, url, url_of};
 
 async fn opens(url: &str) -> Result<lease_mongo::Mongo, Error> {
@@ -118,7 +118,7 @@ async fn a_url_that_leads_to_a_secondary_only_is_refused() {
 /// A server that does not know its own clock fails here, and not at the first renewal.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_know_now_is_refused() {
-    let _alone = FAILING.lock().await;
+    let _alone = alone().await;
     let (name, database) = database().await;
     let data = doc! { "failCommands": ["aggregate"], "errorCode": 17276 };
     fail(database.client(), &name, 1, data).await;
@@ -134,18 +134,18 @@ async fn a_server_that_does_not_know_now_is_refused() {
 async fn whoever_lacks_a_right_is_told_at_once(#[case] user: &str, #[case] words: &str) {
     let database = fresh_database();
     let url = match user {
-        "" => LOCKED.anonymous(&database),
-        "writer" => LOCKED.url(user, &database).replace("pass", "word"),
-        user => LOCKED.url(user, &database),
+        "" => USERS.anonymous(&database),
+        "writer" => USERS.url(user, &database).replace("pass", "word"),
+        user => USERS.url(user, &database),
     };
     is_misconfigured(&url, words).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_alone_has_no_push() {
-    let alone = opens(&LOCKED.url("writer", &fresh_database())).await.expect("it is fine");
-    assert_eq!(alone.topology(), Topology::Standalone);
-    assert!(!alone.capabilities().push);
+    let standalone = opens(&USERS.url("writer", &fresh_database())).await.expect("it is fine");
+    assert_eq!(standalone.topology(), Topology::Standalone);
+    assert!(!standalone.capabilities().push);
     let set = connected(&fresh_database()).await;
     assert_eq!(set.topology(), Topology::ReplicaSet);
     assert!(set.capabilities().push);

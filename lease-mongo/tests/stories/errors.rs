@@ -4,7 +4,7 @@ use lease_core::{Backend, Effect, Error, Mode, Policy};
 use lease_mongo::Options;
 use mongodb::bson::{Document, doc};
 
-use crate::support::wire::{FAILING, claim, fail, mend};
+use crate::support::wire::{alone, claim, fail, mend};
 use crate::support::{fresh_database, shell, url};
 
 /// What a caller is told.
@@ -54,7 +54,7 @@ const TABLE: &[(i32, &str, Told)] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_failure_says_what_to_do() {
-    let _alone = FAILING.lock().await;
+    let _alone = alone().await;
     let name = fresh_database();
     let shell = shell(&url(&name).replace("&timeoutMS=10000", "")).await;
     let options = Options::parse(&format!("{}&appName={name}", url(&name))).expect("a URL");

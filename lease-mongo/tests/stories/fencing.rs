@@ -14,7 +14,7 @@ use lease_mongo::{DocumentGate, Fenced, Mongo, Write};
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 
-use crate::support::wire::{FAILING, claim, fail};
+use crate::support::wire::{alone, claim, fail};
 use crate::support::{PATIENCE, connected, fresh_database, shell, url};
 
 /// Long enough to take a few steps, short enough to wait for.
@@ -255,7 +255,7 @@ async fn writers_transactions_are_run_again_after_a_conflict() {
 /// nothing was written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_was_not_answered_in_time_may_have_got_through() {
-    let _alone = FAILING.lock().await;
+    let _alone = alone().await;
     let scene = Scene::start().await;
     scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
     let slow = format!("{}&appName={}", url(&scene.database), scene.database);

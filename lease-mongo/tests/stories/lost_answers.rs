@@ -8,7 +8,7 @@ use lease_mongo::Mongo;
 use mongodb::bson::doc;
 use testbed::{FaultProxy, Spoil};
 
-use crate::support::wire::{FAILING, claim, fail, overheard};
+use crate::support::wire::{alone, claim, fail, overheard};
 use crate::support::{connected, fresh_database, options, primary_address, shell, url};
 
 /// A client behind a network that can be spoilt, one that is not, and the network.
@@ -84,7 +84,7 @@ async fn again<T, W: Future<Output = Result<T, Error>>>(ask: impl Fn() -> W) -> 
 /// Each request is sent once: what is repeated, the caller repeats, with a belief of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_repeated_behind_the_callers_back() {
-    let _alone = FAILING.lock().await;
+    let _alone = alone().await;
     let name = fresh_database();
     let shell = shell(&url(&name).replace("&timeoutMS=10000", "")).await;
     let (options, wire) = overheard(options(&name));

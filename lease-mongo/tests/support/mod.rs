@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![expect(clippy::expect_used, reason = "helpers of tests: a failure is the test's failure")]
 
-pub(crate) mod locked;
 pub(crate) mod store;
 pub(crate) mod wire;
 
@@ -14,11 +13,15 @@ use std::time::Duration;
 use lease_core::Jitter;
 use lease_mongo::{Mongo, Options};
 use mongodb::Client;
-use testbed::mongo::ReplicaSet;
+use testbed::mongo::{ReplicaSet, Users};
 
-/// Three members that the tests of this binary share, and none of them stops.
+/// Three members that the tests share, and none of them stops.
 pub(crate) static SET: LazyLock<ReplicaSet> =
-    LazyLock::new(|| ReplicaSet::start(3).expect("a replica set"));
+    LazyLock::new(|| ReplicaSet::shared().expect("a replica set"));
+
+/// One that asks who is there, and that the tests share too.
+pub(crate) static USERS: LazyLock<Users> =
+    LazyLock::new(|| Users::shared().expect("a server with users"));
 
 /// A database that no other test uses.
 pub(crate) fn fresh_database() -> String {

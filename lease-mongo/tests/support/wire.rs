@@ -1,5 +1,7 @@
 //! What a client really sends, and servers that fail on purpose.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lease_core::{Claim, HolderInfo, Jitter, Mode, Name};
@@ -44,8 +46,17 @@ pub(crate) fn overheard(options: Options) -> (Options, Wire) {
     (options.driver(move |driver| listener.listen(driver)), wire)
 }
 
-/// Whoever makes the shared servers fail holds this meanwhile: they have one such order at a time.
-pub(crate) static FAILING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// Held by whoever makes the shared servers fail: they have one such order at a time, and the tests
+/// that share them may be processes.
+pub(crate) async fn alone() -> File {
+    let lock = || {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("failing");
+        let file = File::create(path).expect("cargo has made the folder");
+        file.lock().expect("a file of ours can be locked");
+        file
+    };
+    tokio::task::spawn_blocking(lock).await.expect("it does not panic")
+}
 
 /// Makes the server fail as `data` says, the next `times` times that the client with this name asks.
 pub(crate) async fn fail(shell: &Client, app: &str, times: i32, mut data: Document) {

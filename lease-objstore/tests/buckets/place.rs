@@ -35,19 +35,19 @@ pub(crate) trait Server: Send + Sync + 'static {
 
 /// One server for all tests of this program: it takes seconds to start.
 static SEAWEED: LazyLock<S3> = LazyLock::new(|| {
-    let s3 = S3::start().unwrap();
+    let s3 = S3::shared().unwrap();
     s3.create_bucket(BUCKET).unwrap();
     s3
 });
 
 static AZURITE: LazyLock<Azure> = LazyLock::new(|| {
-    let azure = Azure::start().unwrap();
+    let azure = Azure::shared().unwrap();
     azure.create_container(BUCKET).unwrap();
     azure
 });
 
 static FAKE_GCS: LazyLock<Gcs> = LazyLock::new(|| {
-    let gcs = Gcs::start().unwrap();
+    let gcs = Gcs::shared().unwrap();
     gcs.create_bucket(BUCKET).unwrap();
     gcs
 });

@@ -1,15 +1,16 @@
-//! Runs one server by hand: `cargo run -p testbed -- nats`.
+//! Runs servers by hand: `cargo run -p testbed -- nats`, or `all` of them.
 //!
-//! Prints the variable that makes the tests use it, and runs it until its input ends.
+//! Prints the variables that make the tests use them, and runs them until its input ends.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what it is for")]
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use testbed::Shared;
 use testbed::azure::Azure;
 use testbed::gcs::Gcs;
-use testbed::mongo::{self, ReplicaSet};
+use testbed::mongo::{ReplicaSet, Users};
 use testbed::nats;
 use testbed::s3::S3;
 
@@ -29,37 +30,42 @@ fn main() -> ExitCode {
 fn run(wanted: &str) -> Result<(), Anything> {
     match wanted {
         "mongo" => {
-            let server = mongo::standalone()?;
-            hold("LEASE_TEST_MONGO_URL", server.url())
+            let set = ReplicaSet::shared()?;
+            hold(&[set.variable()])
         }
-        "mongo-replica-set" => {
-            let set = ReplicaSet::start(3)?;
-            hold("LEASE_TEST_MONGO_URL", set.url())
+        "mongo-users" => {
+            let users = Users::shared()?;
+            hold(&[users.variable()])
         }
         "nats" => {
-            let server = nats::single()?;
-            hold("LEASE_TEST_NATS_URL", server.url())
+            let server = nats::shared()?;
+            hold(&[nats::variable(&server)])
         }
         "s3" => {
-            let s3 = S3::start()?;
-            let url = s3.url().replacen("://", &format!("://{}:{}@", s3.key_id(), s3.secret()), 1);
-            hold("LEASE_TEST_S3_URL", &url)
+            let s3 = S3::shared()?;
+            hold(&[s3.variable()])
         }
         "azure" => {
-            let azure = Azure::start()?;
-            hold("LEASE_TEST_AZURE_URL", azure.url())
+            let azure = Azure::shared()?;
+            hold(&[azure.variable()])
         }
         "gcs" => {
-            let gcs = Gcs::start()?;
-            hold("LEASE_TEST_GCS_URL", gcs.url())
+            let gcs = Gcs::shared()?;
+            hold(&[gcs.variable()])
         }
-        _ => Err("say which: mongo, mongo-replica-set, nats, s3, azure or gcs".into()),
+        "all" => {
+            let shared = Shared::start()?;
+            hold(&shared.variables())
+        }
+        _ => Err("say which: mongo, mongo-users, nats, s3, azure, gcs or all".into()),
     }
 }
 
-/// The server lives in the caller until this returns.
-fn hold(variable: &str, url: &str) -> Result<(), Anything> {
-    println!("{variable}={url}");
+/// The servers live in the caller until this returns.
+fn hold(variables: &[(&str, String)]) -> Result<(), Anything> {
+    for (variable, url) in variables {
+        println!("{variable}={url}");
+    }
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
