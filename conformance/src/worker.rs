@@ -45,6 +45,14 @@ impl<'s> Worker<'s> {
         Self { store, backend, label, ttl, policy: Policy::expired() }
     }
 
+    /// A worker with a client of its own, whose claims do not expire while the case runs, however
+    /// slow the store and the machine are.
+    pub async fn lasting(store: &'s dyn Fixture, label: &'static str) -> Self {
+        let worker = Self::new(store, label).await;
+        let ttl = worker.ttl * 60;
+        worker.with_ttl(ttl)
+    }
+
     /// The same worker, with this ttl in its claims.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {

@@ -11,7 +11,7 @@ use crate::{Fixture, Worker};
 
 /// A registration that is repeated is the same one.
 pub async fn a_repeated_register_is_the_same_one(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let claim = ann.writer(&name);
 
     let first = registers(&ann, &claim).await;
@@ -24,7 +24,7 @@ pub async fn a_repeated_register_is_the_same_one(store: &dyn Fixture, name: Name
 
 /// An installation that is repeated is the same one.
 pub async fn a_repeated_install_is_the_same_one(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let claim = ann.exclusive(&name);
     let seen = ann.sees(&name).await;
 
@@ -39,7 +39,7 @@ pub async fn a_repeated_install_is_the_same_one(store: &dyn Fixture, name: Name)
 
 /// A commit that is repeated gives the same epoch.
 pub async fn a_repeated_commit_gives_the_same_epoch(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let claim = ann.exclusive(&name);
     let seen = ann.sees(&name).await;
     let installed = ann.backend().install(&claim, &seen, None).await.expect("the store answers");
@@ -55,8 +55,8 @@ pub async fn a_repeated_commit_gives_the_same_epoch(store: &dyn Fixture, name: N
 
 /// A commit without a record, or after it was removed, is lost and raises nothing.
 pub async fn a_commit_of_nothing_is_lost(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let bobs = bob.takes(&name).await;
     let never = never_there(&ann, &name, Mode::Exclusive).await;
@@ -110,8 +110,8 @@ pub async fn a_late_registration_revives_nothing(store: &dyn Fixture, name: Name
 
 /// The same for an installation.
 pub async fn a_late_installation_revives_nothing(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let seen = ann.sees(&name).await;
     let claim = ann.exclusive(&name);

@@ -52,7 +52,7 @@ pub async fn keeps_each_ones_own_ttl(store: &dyn Fixture, name: Name) {
 
 /// Several leases of one name are as many leases.
 pub async fn of_one_name_renews_every_writer(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let mine = [ann.joins(&name).await.holding, ann.joins(&name).await.holding];
     let answers = renew_all(&ann, &mine).await;
     assert!(answers.iter().all(|a| said(a) == "renewed"), "{answers:?}");
@@ -65,7 +65,7 @@ pub async fn of_one_name_renews_every_writer(store: &dyn Fixture, name: Name) {
 
 /// Nothing to renew, nothing to answer.
 pub async fn of_nothing_is_nothing(store: &dyn Fixture, _: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     assert!(ann.backend().renew(&[]).await.is_empty());
 }
 

@@ -8,8 +8,8 @@ use crate::{Fixture, Worker};
 
 /// The broken holder is out at once, the name is free, and the note says who did it and why.
 pub async fn ends_a_lease_at_once(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let operator = Worker::new(store, "operator").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let operator = Worker::lasting(store, "operator").await;
 
     let anns = ann.takes(&name).await;
     let broken = operator.breaks(&anns.holding).await;
@@ -23,8 +23,8 @@ pub async fn ends_a_lease_at_once(store: &dyn Fixture, name: Name) {
 /// A granted exclusive may still write without knowing: the epoch rises above its own, so that it
 /// is fenced even before somebody else is granted.
 pub async fn fences_a_granted_exclusive(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await;
     let Broken::Broken { epoch } = bob.breaks(&anns.holding).await else {
@@ -40,9 +40,9 @@ pub async fn fences_a_granted_exclusive(store: &dyn Fixture, name: Name) {
 
 /// Breaking one writer fences nobody: the others are valid under the same epoch.
 pub async fn of_a_writer_raises_no_epoch(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
-    let operator = Worker::new(store, "operator").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
+    let operator = Worker::lasting(store, "operator").await;
 
     let (anns, bobs) = (ann.joins(&name).await, bob.joins(&name).await);
     let Broken::Broken { epoch } = operator.breaks(&anns.holding).await else {
@@ -76,8 +76,8 @@ pub async fn of_a_drain_raises_no_epoch(store: &dyn Fixture, name: Name) {
 
 /// A nonce that nobody has breaks nobody.
 pub async fn of_a_wrong_nonce_changes_nothing(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let bogus = unacknowledged(&bob.exclusive(&name));
     assert_eq!(bob.breaks(&bogus).await, Broken::NotThere, "nothing is there to break");
@@ -93,9 +93,9 @@ pub async fn of_a_wrong_nonce_changes_nothing(store: &dyn Fixture, name: Name) {
 /// The operator was shown Ann, and by the time that he breaks her Bob has followed: Bob is left
 /// alone.
 pub async fn of_a_previous_holder_changes_nothing(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
-    let operator = Worker::new(store, "operator").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
+    let operator = Worker::lasting(store, "operator").await;
 
     let anns = ann.takes(&name).await;
     ann.releases(&anns.holding).await;
@@ -132,7 +132,7 @@ pub async fn reaches_a_holder_that_has_expired(store: &dyn Fixture, name: Name) 
 
 /// A break that is repeated finds nothing, and does not raise the epoch again.
 pub async fn twice_is_an_answer(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let anns = ann.takes(&name).await.holding;
     let Broken::Broken { epoch } = ann.breaks(&anns).await else { panic!("it is there") };
     assert_eq!(ann.breaks(&anns).await, Broken::NotThere, "it is gone already");

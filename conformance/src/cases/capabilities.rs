@@ -41,7 +41,7 @@ pub async fn a_batch_is_as_large_as_promised(store: &dyn Fixture, name: Name) {
 
 /// A store without push refuses to watch, and one with it does not.
 pub async fn watching_is_refused_exactly_where_it_is_not_promised(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let watch = ann.backend().watch(&name).await;
     if ann.capabilities().push {
         watch.expect("push is promised");

@@ -41,8 +41,8 @@ pub async fn is_no_renewal(store: &dyn Fixture, name: Name) {
 /// A lease that somebody else ended is lost in the very next confirmation, also if the one just
 /// before it was fine.
 pub async fn fails_at_once_when_the_lease_is_gone(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     for _ in 0..5 {
         let anns = ann.takes(&name).await.holding;
@@ -71,8 +71,8 @@ pub async fn fails_when_another_took_over(store: &dyn Fixture, name: Name) {
 
 /// What was never there is not confirmed.
 pub async fn fails_for_what_was_never_there(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     let anns = ann.joins(&name).await.holding;
     for mode in [Mode::Writer, Mode::Exclusive] {
         let never = never_there(&bob, &name, mode).await;

@@ -47,8 +47,8 @@ pub async fn rises_across_a_long_silence(store: &dyn Fixture, name: Name) {
 
 /// A holder that an operator broke is followed under a higher epoch.
 pub async fn rises_across_break(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let first = ann.takes(&name).await;
     bob.breaks(&first.holding).await;
@@ -59,7 +59,7 @@ pub async fn rises_across_break(store: &dyn Fixture, name: Name) {
 pub async fn rises_for_every_client(store: &dyn Fixture, name: Name) {
     let mut last = Epoch::default();
     for _ in 0..12 {
-        let worker = Worker::new(store, "one of many").await;
+        let worker = Worker::lasting(store, "one of many").await;
         let grant = worker.takes(&name).await;
         assert!(grant.epoch > last, "{} must rise above {last}", grant.epoch);
         assert_eq!(grant.holding.epoch, Some(grant.epoch), "a grant carries its epoch");
@@ -71,8 +71,8 @@ pub async fn rises_for_every_client(store: &dyn Fixture, name: Name) {
 /// An exclusive that drained and withdrew was never granted and raises nothing (rule R20): the
 /// writers on both sides of it share their epoch.
 pub async fn a_withdrawn_exclusive_does_not_raise_it(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let before = ann.joins(&name).await;
     let (_, draining) = bob.drains(&name).await;
@@ -97,8 +97,8 @@ pub async fn an_expired_drain_does_not_raise_it(store: &dyn Fixture, name: Name)
 
 /// Writers between two exclusives share the epoch of the one before them.
 pub async fn writers_carry_the_epoch_that_they_joined_under(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let exclusive = ann.takes(&name).await;
     ann.releases(&exclusive.holding).await;
@@ -116,7 +116,7 @@ pub async fn writers_carry_the_epoch_that_they_joined_under(store: &dyn Fixture,
 
 /// Neither renewals nor the writers' coming and going raise it.
 pub async fn stands_still_while_a_lease_is_held(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let grant = ann.takes(&name).await;
     let mut mine = grant.holding;
     for _ in 0..3 {

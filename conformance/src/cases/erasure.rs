@@ -8,8 +8,8 @@ use crate::{Damage, Fixture, Worker};
 
 /// The state is gone: whoever held by it has lost, and the name is free for all.
 pub async fn ends_every_lease(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await.holding;
     store.erase(&name).await;
@@ -24,8 +24,8 @@ pub async fn ends_every_lease(store: &dyn Fixture, name: Name) {
 
 /// An exclusive whose record vanishes while it drains is not granted.
 pub async fn ends_a_drain(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     ann.joins(&name).await;
     let (claim, draining) = bob.drains(&name).await;
@@ -100,8 +100,8 @@ pub async fn an_empty_writer_is_held_for_a_ttl(store: &dyn Fixture, name: Name) 
 
 /// A field that this version does not know does no harm: a later version may have written it.
 pub async fn an_unknown_field_does_no_harm(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     for anns in [ann.joins(&name).await.holding, ann.drains(&name).await.1.holding] {
         let shown = spoils(store, &bob, &anns, Damage::UnknownField).await;

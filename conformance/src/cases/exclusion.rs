@@ -20,7 +20,7 @@ pub async fn only_one_racer_wins(store: &dyn Fixture, name: Name) {
         let line = Arc::new(Barrier::new(RACERS));
         let mut racers = Vec::new();
         for _ in 0..RACERS {
-            let racer = Worker::new(store, "racer").await;
+            let racer = Worker::lasting(store, "racer").await;
             let (line, claim) = (Arc::clone(&line), racer.exclusive(&name));
             let backend = racer.backend();
             racers.push(tokio::spawn(async move {
@@ -39,7 +39,7 @@ pub async fn only_one_racer_wins(store: &dyn Fixture, name: Name) {
             }
         }
         assert_eq!(winners.len(), 1, "exactly one of {RACERS} racers must win");
-        let judge = Worker::new(store, "judge").await;
+        let judge = Worker::lasting(store, "judge").await;
         let there = judge.sees(&name).await.exclusive.map(|record| record.nonce);
         assert_eq!(there, Some(winners[0].nonce), "the record must be the winner's");
     }
@@ -75,8 +75,8 @@ pub async fn only_one_taker_is_granted(store: &dyn Fixture, name: Name) {
 
 /// Ann excludes. Bob, who asks for the same, is told who has it, and Ann is not disturbed.
 pub async fn a_second_exclusive_is_refused(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await;
     let by = bob.is_refused_as_exclusive(&name).await;
@@ -107,8 +107,8 @@ pub async fn writers_share(store: &dyn Fixture, name: Name) {
 
 /// While Ann excludes, Bob may not write; after it he may.
 pub async fn an_exclusive_keeps_writers_out(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await;
     let by = bob.is_refused_as_writer(&name).await;
@@ -137,9 +137,9 @@ pub async fn a_writer_keeps_an_exclusive_waiting(store: &dyn Fixture, name: Name
 /// Two holders may share a label, and a third may have one that starts the same. Each is somebody
 /// else all the same.
 pub async fn a_label_is_no_identity(store: &dyn Fixture, name: Name) {
-    let first = Worker::new(store, "node-1").await;
-    let twin = Worker::new(store, "node-1").await;
-    let longer = Worker::new(store, "node-10").await;
+    let first = Worker::lasting(store, "node-1").await;
+    let twin = Worker::lasting(store, "node-1").await;
+    let longer = Worker::lasting(store, "node-10").await;
 
     let held = first.takes(&name).await;
     twin.is_refused_as_exclusive(&name).await;

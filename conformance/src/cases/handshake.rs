@@ -12,8 +12,8 @@ use crate::{Fixture, Worker};
 
 /// Each acknowledged write is in the very next look of everybody else (rule R3).
 pub async fn an_observer_sees_what_was_acknowledged(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     for _ in 0..8 {
         assert!(bob.sees(&name).await.is_free(), "what was withdrawn must not be seen");
@@ -80,9 +80,9 @@ pub async fn a_writer_that_comes_before_the_drain_is_refused(store: &dyn Fixture
 
 /// Nobody new gets in while an exclusive drains: neither a writer nor another exclusive.
 pub async fn a_drain_keeps_everybody_new_out(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
-    let eve = Worker::new(store, "eve").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
+    let eve = Worker::lasting(store, "eve").await;
 
     let anns = ann.joins(&name).await;
     let (claim, draining) = bob.drains(&name).await;
@@ -96,8 +96,8 @@ pub async fn a_drain_keeps_everybody_new_out(store: &dyn Fixture, name: Name) {
 
 /// A refused writer and a refused exclusive leave the store as they found it.
 pub async fn a_refusal_leaves_nothing_behind(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await;
     bob.is_refused_as_writer(&name).await;

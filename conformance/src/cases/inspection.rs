@@ -28,7 +28,7 @@ pub async fn looking_changes_nothing(store: &dyn Fixture, name: Name) {
 
 /// Looking at a name that nobody used does not make it known.
 pub async fn looking_creates_nothing(store: &dyn Fixture, name: Name) {
-    let tool = Worker::new(store, "tool").await;
+    let tool = Worker::lasting(store, "tool").await;
     let seen = looks(&tool, &name).await;
     assert!(seen.is_free(), "nobody was ever there");
     assert_eq!(seen.epoch.get(), 0, "a name that was never used has no epoch");

@@ -45,7 +45,7 @@ pub async fn the_shortest_ttl_is_kept(store: &dyn Fixture, name: Name) {
 
 /// What a holder tells of itself is shown as it was given, whatever it contains.
 pub async fn odd_metadata_is_kept(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let info = HolderInfo::of_this_process()
         .label("\"$label\" of 'ann'\n\t\\ {{x}} \u{202e}🦀")
         .stable_name("$$NOW")
@@ -61,7 +61,7 @@ pub async fn odd_metadata_is_kept(store: &dyn Fixture, name: Name) {
 
 /// Also as much of it as a holder may tell.
 pub async fn the_largest_info_is_kept(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let spent = ann.info().label.len() + ann.info().host.len() + "k".len();
     let rest = "v".repeat(HolderInfo::MAX_BYTES - spent);
     let info = HolderInfo::of_this_process().label("ann").metadata("k", rest);
@@ -70,7 +70,7 @@ pub async fn the_largest_info_is_kept(store: &dyn Fixture, name: Name) {
 
 /// In either mode, and also after a renewal.
 async fn told(store: &dyn Fixture, ann: &Worker<'_>, name: &Name, info: HolderInfo) {
-    let bob = Worker::new(store, "bob").await;
+    let bob = Worker::lasting(store, "bob").await;
     let claim = Claim { info: Arc::new(info.clone()), ..ann.writer(name) };
     ann.backend().register(&claim).await.expect("the store answers");
     let mine = bob.sees(name).await.record(claim.nonce).expect("ann writes").clone();

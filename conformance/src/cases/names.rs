@@ -94,8 +94,8 @@ pub async fn are_kept_apart_and_listed_as_given(store: &dyn Fixture, _: Name) {
 
 /// A name that begins like another, or that another begins like, is no part of it.
 pub async fn do_not_contain_each_other(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     let longer = Name::parse(format!("{name}x")).expect("a name");
     let below = super::part(&name, "x");
 
@@ -115,8 +115,8 @@ pub async fn do_not_contain_each_other(store: &dyn Fixture, name: Name) {
 
 /// Whoever asks for the names is told of those that are held, by writers and exclusives alike.
 pub async fn of_all_that_is_held_are_listed(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     let (written, excluded) = (super::part(&name, "w"), super::part(&name, "x"));
 
     ann.joins(&written).await;

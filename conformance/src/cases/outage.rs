@@ -53,7 +53,7 @@ pub async fn an_outage_is_never_an_answer(store: &dyn Fixture, name: Name) {
 
 /// A batch has one answer for each of its renewals, also when it did not arrive.
 pub async fn a_batch_fails_for_each(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let cut_off = store.unreachable().await;
     let (one, two) = (ann.joins(&name).await.holding, ann.joins(&name).await.holding);
 

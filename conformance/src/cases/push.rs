@@ -9,8 +9,8 @@ use crate::{Fixture, Worker};
 
 /// A release wakes whoever waits.
 pub async fn wakes_on_a_release(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     for _ in 0..3 {
         let anns = ann.takes(&name).await.holding;
         let Some(mut watch) = watches(&bob, &name).await else { return };
@@ -22,8 +22,8 @@ pub async fn wakes_on_a_release(store: &dyn Fixture, name: Name) {
 
 /// A writer's end wakes the exclusive that drains, and the drain's end wakes the writers.
 pub async fn wakes_both_sides_of_a_drain(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     let anns = ann.joins(&name).await.holding;
     let (claim, draining) = bob.drains(&name).await;
     let Some(mut watch) = watches(&bob, &name).await else { return };
@@ -57,8 +57,8 @@ pub async fn wakes_when_a_record_is_removed(store: &dyn Fixture, name: Name) {
 /// A change between the start of a watch and the wait for it is not forgotten, and neither is one
 /// that comes while a wait is dropped.
 pub async fn forgets_no_change(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     let anns = ann.takes(&name).await.holding;
     let Some(mut watch) = watches(&bob, &name).await else { return };
     crate::interrupt::polled(1, watch.changed()).await;
@@ -68,11 +68,11 @@ pub async fn forgets_no_change(store: &dyn Fixture, name: Name) {
 
 /// Every waiter is woken, not just the first one.
 pub async fn wakes_everybody(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let anns = ann.takes(&name).await.holding;
     let mut waiting = Vec::new();
     for _ in 0..3 {
-        let waiter = Worker::new(store, "waiter").await;
+        let waiter = Worker::lasting(store, "waiter").await;
         let Some(watch) = watches(&waiter, &name).await else { return };
         waiting.push((waiter, watch));
     }

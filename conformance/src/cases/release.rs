@@ -8,8 +8,8 @@ use crate::{Fixture, Worker};
 
 /// Bob need not wait for Ann's ttl once she has released.
 pub async fn frees_at_once(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await;
     ann.releases(&anns.holding).await;
@@ -20,7 +20,7 @@ pub async fn frees_at_once(store: &dyn Fixture, name: Name) {
 
 /// A second release finds nothing, and says so.
 pub async fn twice_is_an_answer(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
 
     for anns in [ann.joins(&name).await.holding, ann.drains(&name).await.1.holding] {
         ann.releases(&anns).await;
@@ -31,7 +31,7 @@ pub async fn twice_is_an_answer(store: &dyn Fixture, name: Name) {
 
 /// Of what was never there.
 pub async fn of_nothing_is_an_answer(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     for claim in [ann.writer(&name), ann.exclusive(&name)] {
         let never = unacknowledged(&claim);
         assert_eq!(ann.withdraws(&never).await, Withdrawn::NotThere, "it was never there");
@@ -55,7 +55,7 @@ pub async fn by_a_stale_holder_hits_nobody(store: &dyn Fixture, name: Name) {
 
 /// The epoch stays when the holder goes.
 pub async fn keeps_the_epoch(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
     let anns = ann.takes(&name).await;
     ann.releases(&anns.holding).await;
     assert_eq!(ann.sees(&name).await.epoch, anns.epoch, "a release must keep the epoch");
@@ -63,8 +63,8 @@ pub async fn keeps_the_epoch(store: &dyn Fixture, name: Name) {
 
 /// One writer goes, the others stay.
 pub async fn of_one_writer_leaves_the_others(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let (anns, bobs) = (ann.joins(&name).await.holding, bob.joins(&name).await.holding);
     ann.releases(&anns).await;
@@ -77,8 +77,8 @@ pub async fn of_one_writer_leaves_the_others(store: &dyn Fixture, name: Name) {
 /// Ann's last renewal got through and its answer did not. She releases with what she knows, and the
 /// name is free at once.
 pub async fn goes_by_the_nonce_alone(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
 
     let anns = ann.takes(&name).await.holding;
     ann.renews(&anns).await;

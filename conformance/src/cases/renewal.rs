@@ -75,8 +75,8 @@ pub async fn never_brings_back_a_lost_lease(store: &dyn Fixture, name: Name) {
 
 /// A renewal of what was never there is lost and leaves nothing (rule R2).
 pub async fn never_creates_a_record(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
-    let bob = Worker::new(store, "bob").await;
+    let ann = Worker::lasting(store, "ann").await;
+    let bob = Worker::lasting(store, "bob").await;
     bob.joins(&name).await;
 
     let (writer, exclusive) = (Mode::Writer, Mode::Exclusive);
@@ -93,7 +93,7 @@ pub async fn never_creates_a_record(store: &dyn Fixture, name: Name) {
 
 /// A renewal that comes after the release, on its own way, does not bring the lease back.
 pub async fn never_revives_a_released_lease(store: &dyn Fixture, name: Name) {
-    let ann = Worker::new(store, "ann").await;
+    let ann = Worker::lasting(store, "ann").await;
 
     for mode in [Mode::Writer, Mode::Exclusive] {
         let anns = match mode {
