@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use support::bucket::Bucket;
 use support::cut::{CutCluster, leader_of};
+use support::server::{OLDEST, Server};
 use support::{SECOND, eventually, name, pass};
 
 const WORKERS: usize = 6;
@@ -134,11 +135,7 @@ async fn work(
     };
     let start = SystemClock.now();
     let answer = asks.wait(WAITS).acquire().await;
-    let took = SystemClock.now().since(start);
-    {
-        let mut slowest = slowest.lock().unwrap();
-        *slowest = (*slowest).max(took);
-    }
+    note(slowest, start);
     let lease = match answer {
         Ok(lease) => lease,
         Err(Error::Held { .. } | Error::Unavailable { .. } | Error::Lost { .. }) => return,
@@ -157,8 +154,17 @@ async fn work(
         pass(Duration::from_millis(20)).await;
     }
     held.lock().unwrap().push(Held { name, mode: lease.mode(), epoch: lease.epoch(), from, until });
+    let start = SystemClock.now();
     // Whatever comes of it, the ttl ends it.
     let _ = lease.release().await;
+    note(slowest, start);
+}
+
+/// Remembers the longest that somebody had to wait for an answer.
+fn note(slowest: &Mutex<Duration>, start: Moment) {
+    let took = SystemClock.now().since(start);
+    let mut slowest = slowest.lock().unwrap();
+    *slowest = (*slowest).max(took);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,6 +183,25 @@ async fn a_killed_and_a_stopped_leader_let_nobody_in_twice() {
     cluster.node(leader).unwrap().pause().unwrap();
     pass(SECOND * 8).await;
     cluster.node(leader).unwrap().resume().unwrap();
+    field.goes_on().await;
+    field.judge().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_oldest_servers_let_nobody_in_twice_either() {
+    let cluster = Server::cluster(OLDEST);
+    let urls: Vec<&str> = cluster.iter().map(Server::url).collect();
+    let field = Field::start(&urls.join(","), 3).await;
+    field.goes_on().await;
+
+    let leader = field.leader().await;
+    cluster[leader].process().pause().unwrap();
+    pass(SECOND * 8).await;
+    cluster[leader].process().resume().unwrap();
+    field.goes_on().await;
+
+    let leader = field.leader().await;
+    cluster[leader].process().kill().unwrap();
     field.goes_on().await;
     field.judge().await;
 }
