@@ -1,0 +1,91 @@
+//! A server is killed and comes back: what was acknowledged on files is there, what was in memory is
+//! told as gone, epochs rise in either case, and who waits is still woken.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use lease_core::backend::{Confirmed, Withdrawn};
+use lease_core::{Backend, Error, Mode};
+use lease_nats::connect;
+
+use support::bucket::Bucket;
+use support::server::own;
+use support::{TTL, acquire, claim, eventually, name, try_acquire};
+
+fn killed_and_back(server: &mut testbed::Server) {
+    tokio::task::block_in_place(|| {
+        server.kill().unwrap();
+        server.restart().unwrap();
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_files_the_holder_is_still_the_holder() {
+    let mut server = own();
+    let bucket = Bucket::at(server.url(), 1).await;
+    let (ann, bob) = (bucket.connect().await, bucket.connect().await);
+    let job = name("job");
+    let anns = acquire(&ann, &claim(&job, Mode::Exclusive, TTL * 6)).await;
+    killed_and_back(&mut server);
+
+    let confirmed = eventually(|| async { ann.confirm(&anns.holding).await.ok() }).await;
+    assert!(matches!(confirmed, Confirmed::Held { .. }), "{confirmed:?}");
+    eventually(|| async { bob.inspect(&job).await.ok() }).await;
+    assert!(try_acquire(&bob, &claim(&job, Mode::Exclusive, TTL)).await.is_none());
+    assert_eq!(ann.withdraw(&anns.holding).await.unwrap(), Withdrawn::Removed);
+    let bobs = acquire(&bob, &claim(&job, Mode::Exclusive, TTL)).await;
+    assert!(bobs.epoch > anns.epoch);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_memory_the_bucket_is_gone_and_not_free_and_a_new_one_counts_on() {
+    let mut server = own();
+    let bucket = Bucket::at(server.url(), 1).await;
+    let ann = connect(bucket.options.clone().in_memory()).await.unwrap();
+    let job = name("job");
+    let anns = acquire(&ann, &claim(&job, Mode::Exclusive, TTL)).await;
+    killed_and_back(&mut server);
+
+    let told = eventually(|| async {
+        match ann.take(&claim(&job, Mode::Exclusive, TTL), None, &Default::default()).await {
+            Err(Error::Unavailable { .. }) => None,
+            other => Some(other),
+        }
+    });
+    let told = told.await;
+    assert!(matches!(told, Err(Error::Misconfigured { .. })), "{told:?}");
+
+    let bob = connect(bucket.options.clone().in_memory()).await.unwrap();
+    let bobs = acquire(&bob, &claim(&job, Mode::Exclusive, TTL)).await;
+    assert!(bobs.epoch > anns.epoch, "{} after {}", bobs.epoch, anns.epoch);
+    let confirmed = ann.confirm(&anns.holding).await.unwrap();
+    assert!(matches!(confirmed, Confirmed::Lost(_)), "{confirmed:?}");
+}
+
+/// The consumer that wakes is lost with the server. It is made anew, for the same watch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_is_still_woken() {
+    let mut server = own();
+    let bucket = Bucket::at(server.url(), 1).await;
+    let (ann, bob) = (bucket.connect().await, bucket.connect().await);
+    let job = name("job");
+    let anns = acquire(&ann, &claim(&job, Mode::Exclusive, TTL * 6)).await;
+    let mut watch = bob.watch(&job).await.unwrap();
+    killed_and_back(&mut server);
+
+    // Whatever was missed meanwhile is told as one change.
+    watch.changed().await.unwrap();
+    let info = format!("STREAM.INFO.{}", bucket.stream());
+    let made_anew = eventually(|| async {
+        let info = bucket.client.request(format!("$JS.API.{info}"), "".into()).await.ok()?;
+        let info: serde_json::Value = serde_json::from_slice(&info.payload).ok()?;
+        (info["state"]["consumer_count"] == 1).then_some(())
+    });
+    made_anew.await;
+    let woken = async { watch.changed().await.unwrap() };
+    let released = async {
+        let freed = eventually(|| async { ann.withdraw(&anns.holding).await.ok() }).await;
+        assert_eq!(freed, Withdrawn::Removed);
+    };
+    tokio::join!(woken, released);
+}
