@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lease_core::backend::{Draining, Joined, Taken};
+use lease_core::backend::{Draining, Joined, Renewed, Taken};
 use lease_core::clock::SystemClock;
-use lease_core::{Backend, Claim, Clock, Grant, HolderInfo, Jitter, Mode, Name, Policy};
+use lease_core::{Backend, Claim, Clock, Grant, HolderInfo, Holding, Jitter, Mode, Name, Policy};
 use lease_nats::{Nats, Options};
 
 pub mod bucket;
@@ -65,6 +65,15 @@ pub async fn try_acquire(store: &dyn Backend, claim: &Claim) -> Option<Grant> {
             }
             Taken::Refused(_) | Taken::Displaced(_) => None,
         },
+    }
+}
+
+/// One renewal, of a lease that is held.
+pub async fn renew(store: &dyn Backend, mine: &Holding) -> Holding {
+    let next = mine.next_beat();
+    match store.renew(std::slice::from_ref(&next)).await.remove(0) {
+        Ok(Renewed::Renewed { revision, .. }) => next.acknowledged(revision),
+        other => panic!("it is held: {other:?}"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testbed::Helper;
 
@@ -15,6 +16,9 @@ use super::eventually;
 pub const OLDEST: &str = "2.11.2";
 /// One that is not.
 pub const TOO_OLD: &str = "2.10.26";
+
+/// In the server's folder.
+const CONFIG: &str = "nats.conf";
 
 /// Switches JetStream on, on files of the server's own.
 pub const JETSTREAM: &str = "jetstream { store_dir: store }\n";
@@ -34,7 +38,7 @@ authorization { users: [
 pub struct Server {
     url: String,
     process: Mutex<Helper>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Server {
@@ -51,12 +55,11 @@ impl Server {
 
     pub fn on(version: Option<&str>, port: u16, config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("nats.conf");
-        fs::write(&path, format!("listen: \"127.0.0.1:{port}\"\n{config}")).unwrap();
+        configure(&folder, port, config);
         let mut command = Command::new(version.map_or_else(newest, installed));
-        command.arg("-c").arg(path).arg("-l").arg("log").current_dir(folder.path());
+        command.args(["-c", CONFIG, "-l", "log"]).current_dir(folder.path());
         let process = Mutex::new(Helper::spawn(command).unwrap());
-        Self { url: format!("nats://127.0.0.1:{port}"), process, _folder: folder }
+        Self { url: format!("nats://127.0.0.1:{port}"), process, folder }
     }
 
     /// Three of them that replicate.
@@ -74,6 +77,20 @@ impl Server {
         (0..3).map(start).collect()
     }
 
+    /// Makes it go on with these lines in its configuration, and waits until it does.
+    pub async fn reload(&self, more: &str) {
+        let reloads = || {
+            let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
+            log.matches("Reloaded server configuration").count()
+        };
+        let before = reloads();
+        let port = self.url.rsplit_once(':').unwrap().1.parse().unwrap();
+        configure(&self.folder, port, &format!("{JETSTREAM}{more}"));
+        let pid = i32::try_from(self.process().id()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, Signal::HUP).unwrap();
+        eventually(|| async { (reloads() > before).then_some(()) }).await;
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -81,6 +98,11 @@ impl Server {
     pub fn process(&self) -> MutexGuard<'_, Helper> {
         self.process.lock().unwrap()
     }
+}
+
+fn configure(folder: &TempDir, port: u16, config: &str) {
+    let lines = format!("listen: \"127.0.0.1:{port}\"\n{config}");
+    fs::write(folder.path().join(CONFIG), lines).unwrap();
 }
 
 /// Waits until a server answers at all.
