@@ -1,11 +1,14 @@
-//! Requests that get through while their answers do not, and requests that arrive late.
+//! Requests that get through while their answers do not, and requests that arrive late (case 17).
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
 use std::time::Duration;
 
-use lease_core::backend::{Confirmed, Joined, Renewed, Taken, Withdrawn};
-use lease_core::{Backend, Effect, Error, Holding, Mode, Policy, Result, Revision};
+use lease_core::backend::{Confirmed, Renewed, Withdrawn};
+use lease_core::{
+    Backend, Claim, Effect, Error, Grant, Holding, Mode, Name, Policy, Result, Revision,
+};
 use lease_nats::Nats;
 use rstest::rstest;
 use testbed::{FaultProxy, Flow, Spoil};
@@ -27,6 +30,39 @@ async fn two() -> (Bucket, Nats, FaultProxy, Nats) {
 
 fn is_unclear<T>(answer: &Result<T>) -> bool {
     matches!(answer, Err(Error::Unavailable { effect: Effect::Unknown, .. }))
+}
+
+/// Makes an attempt of which nothing may be told: neither that it holds nor that it does not.
+async fn attempts_unclearly(store: &Nats, attempt: &Claim) {
+    let policy = Policy::expired();
+    let is_unclear = match attempt.mode {
+        Mode::Writer => is_unclear(&store.join(attempt, &policy).await),
+        Mode::Exclusive => is_unclear(&store.take(attempt, None, &policy).await),
+    };
+    assert!(is_unclear, "nothing is assumed");
+}
+
+/// Holds once and gives it back: what such an attempt needs is remembered from then on.
+async fn held_before(store: &Nats, name: &Name, mode: Mode) -> Grant {
+    let grant = acquire(store, &claim(name, mode, TTL)).await;
+    store.withdraw(&grant.holding).await.unwrap();
+    grant
+}
+
+/// Ann's attempt is on its way when she gives up, and arrives after Bob's withdrawal of it: it must
+/// leave nothing.
+async fn arrives_after_its_withdrawal(people: &(Bucket, Nats, FaultProxy, Nats), attempt: &Claim) {
+    let (bucket, ann, proxy, bob) = people;
+    proxy.set(Flow::Hold, Flow::Pass);
+    attempts_unclearly(ann, attempt).await;
+    // Another client withdraws by the nonce, as a keeper with a new connection would.
+    let left = Holding::created(attempt, Revision::new(""));
+    assert_eq!(bob.withdraw(&left).await.unwrap(), Withdrawn::NotThere);
+
+    proxy.heal();
+    // What is asked on the same way afterwards is answered, so the attempt has been too.
+    eventually(|| async { ann.inspect(&attempt.name).await.ok() }).await;
+    assert_eq!(bucket.records(&attempt.name).await, 0, "what was withdrawn stays away");
 }
 
 /// The answer to a renewal is lost. The next one finds its own unanswered write and goes on (R8).
@@ -63,17 +99,11 @@ async fn an_attempt_without_an_answer_leaves_nothing_once_it_is_withdrawn(
 ) {
     let (bucket, ann, proxy, bob) = two().await;
     let job = name("job");
-    let before = acquire(&ann, &claim(&job, mode, TTL)).await;
-    ann.withdraw(&before.holding).await.unwrap();
+    let before = held_before(&ann, &job, mode).await;
 
     let attempt = claim(&job, mode, TTL);
     proxy.lose_answer_to(attempt.nonce.to_string(), spoil);
-    let policy = Policy::expired();
-    let is_unclear = match mode {
-        Mode::Writer => is_unclear(&ann.join(&attempt, &policy).await),
-        Mode::Exclusive => is_unclear(&ann.take(&attempt, None, &policy).await),
-    };
-    assert!(is_unclear, "nothing is assumed");
+    attempts_unclearly(&ann, &attempt).await;
     assert_eq!(bucket.records(&job).await, 1, "it got through");
     proxy.heal();
 
@@ -84,29 +114,20 @@ async fn an_attempt_without_an_answer_leaves_nothing_once_it_is_withdrawn(
     assert!(bobs.epoch > before.epoch);
 }
 
-/// A join is on its way when its caller gives up and withdraws. When it arrives at last, it is void
-/// (R19).
+/// An attempt is on its way when its caller gives up and withdraws. When it arrives at last, it is
+/// void (R19), and the name is free for both modes.
+#[rstest]
 #[tokio::test]
-async fn a_join_that_arrives_after_its_withdrawal_is_void() {
-    let (bucket, ann, proxy, bob) = two().await;
+async fn an_attempt_that_arrives_after_its_withdrawal_is_void(
+    #[values(Mode::Writer, Mode::Exclusive)] mode: Mode,
+    #[values(Mode::Writer, Mode::Exclusive)] next: Mode,
+) {
+    let people = two().await;
+    let (_, ann, _, bob) = &people;
     let repo = name("repo");
-    let before = acquire(&ann, &claim(&repo, Mode::Writer, TTL)).await;
-    ann.withdraw(&before.holding).await.unwrap();
-
-    proxy.set(Flow::Hold, Flow::Pass);
-    let attempt = claim(&repo, Mode::Writer, TTL);
-    let joined = ann.join(&attempt, &Policy::expired()).await;
-    assert!(is_unclear(&joined), "{joined:?}");
-    // Another client withdraws by the nonce, as a keeper with a new connection would.
-    let left = Holding::created(&attempt, Revision::new(""));
-    assert_eq!(bob.withdraw(&left).await.unwrap(), Withdrawn::NotThere);
-
-    proxy.heal();
-    // What is asked on the same way afterwards is answered, so the join has been too.
-    eventually(|| async { ann.inspect(&repo).await.ok() }).await;
-    assert_eq!(bucket.records(&repo).await, 0, "what was withdrawn stays away");
-    let taken = bob.take(&claim(&repo, Mode::Exclusive, TTL), None, &Policy::expired()).await;
-    assert!(matches!(taken, Ok(Taken::Granted(_))), "{taken:?}");
+    held_before(ann, &repo, mode).await;
+    arrives_after_its_withdrawal(&people, &claim(&repo, mode, TTL)).await;
+    acquire(bob, &claim(&repo, next, TTL)).await;
 }
 
 /// The same, where whoever withdraws remembers the anchor as it was long before that join: free, or
@@ -114,9 +135,10 @@ async fn a_join_that_arrives_after_its_withdrawal_is_void() {
 #[rstest]
 #[tokio::test]
 async fn a_withdrawal_by_an_old_memory_voids_the_join_as_well(#[values(false, true)] held: bool) {
-    let (bucket, ann, proxy, bob) = two().await;
+    let people = two().await;
+    let (_, ann, _, bob) = &people;
     let repo = name("repo");
-    let bobs = acquire(&bob, &claim(&repo, Mode::Exclusive, TTL)).await;
+    let bobs = acquire(bob, &claim(&repo, Mode::Exclusive, TTL)).await;
     if held {
         // An operator ends it, and Bob does not hear of it.
         let note = lease_core::BreakNote { by: "op".into(), why: "test".into() };
@@ -124,19 +146,8 @@ async fn a_withdrawal_by_an_old_memory_voids_the_join_as_well(#[values(false, tr
     } else {
         bob.withdraw(&bobs.holding).await.unwrap();
     }
-    let before = acquire(&ann, &claim(&repo, Mode::Writer, TTL)).await;
-    ann.withdraw(&before.holding).await.unwrap();
-
-    proxy.set(Flow::Hold, Flow::Pass);
-    let attempt = claim(&repo, Mode::Writer, TTL);
-    let joined = ann.join(&attempt, &Policy::expired()).await;
-    assert!(is_unclear(&joined), "{joined:?}");
-    let left = Holding::created(&attempt, Revision::new(""));
-    assert_eq!(bob.withdraw(&left).await.unwrap(), Withdrawn::NotThere);
-
-    proxy.heal();
-    eventually(|| async { ann.inspect(&repo).await.ok() }).await;
-    assert_eq!(bucket.records(&repo).await, 0, "what was withdrawn stays away");
+    held_before(ann, &repo, Mode::Writer).await;
+    arrives_after_its_withdrawal(&people, &claim(&repo, Mode::Writer, TTL)).await;
 }
 
 /// A join arrives at any moment of its withdrawal, also between two steps of it: either it was found
@@ -174,28 +185,6 @@ async fn a_join_that_arrives_during_its_withdrawal_leaves_nothing() {
             "round {round}: the join was stored: {joined}, and the withdrawal said {withdrawn:?}"
         );
     }
-}
-
-/// The same for an exclusive.
-#[tokio::test]
-async fn an_installation_that_arrives_after_its_withdrawal_is_void() {
-    let (bucket, ann, proxy, bob) = two().await;
-    let job = name("job");
-    let before = acquire(&ann, &claim(&job, Mode::Exclusive, TTL)).await;
-    ann.withdraw(&before.holding).await.unwrap();
-
-    proxy.set(Flow::Hold, Flow::Pass);
-    let attempt = claim(&job, Mode::Exclusive, TTL);
-    let taken = ann.take(&attempt, None, &Policy::expired()).await;
-    assert!(is_unclear(&taken), "{taken:?}");
-    let left = Holding::created(&attempt, Revision::new(""));
-    assert_eq!(bob.withdraw(&left).await.unwrap(), Withdrawn::NotThere);
-
-    proxy.heal();
-    eventually(|| async { ann.inspect(&job).await.ok() }).await;
-    assert_eq!(bucket.records(&job).await, 0, "what was withdrawn stays away");
-    let joined = bob.join(&claim(&job, Mode::Writer, TTL), &Policy::expired()).await;
-    assert!(matches!(joined, Ok(Joined::Granted(_))), "{joined:?}");
 }
 
 /// A connection is lost for longer than the ttl. Its holder's record is taken over, and what it
