@@ -5,74 +5,23 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::{StreamExt, stream};
-use lease_conformance::{CASES, Damage, Fixture};
-use lease_core::{Backend, BreakNote, Capabilities, Name, Nonce};
+use lease_conformance::CASES;
 
 use support::SECOND;
 use support::bucket::Bucket;
 use support::server::{OLDEST, Server};
-
-/// A bucket of its own on servers that all cases share.
-struct Shared {
-    bucket: Bucket,
-    ttl: Duration,
-}
-
-#[async_trait]
-impl Fixture for Shared {
-    async fn start() -> Self {
-        unreachable!("each test says on which servers")
-    }
-
-    async fn connect(&self) -> Arc<dyn Backend> {
-        Arc::new(self.bucket.connect().await)
-    }
-
-    async fn unreachable(&self) -> Arc<dyn Backend> {
-        Arc::new(self.bucket.unreachable().await)
-    }
-
-    async fn read_only(&self) -> Option<Arc<dyn Backend>> {
-        None
-    }
-
-    async fn erase(&self, name: &Name) {
-        self.bucket.erase(name).await;
-    }
-
-    async fn damage(&self, name: &Name, nonce: Nonce, damage: Damage) {
-        self.bucket.damage(name, nonce, damage).await;
-    }
-
-    async fn records(&self, name: &Name) -> usize {
-        self.bucket.records(name).await
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        self.bucket.last_break(name).await
-    }
-
-    // They share two cores with all the others, and with the servers.
-    fn ttl(&self, _: &Capabilities) -> Duration {
-        self.ttl
-    }
-}
+use support::store::Store;
 
 /// Runs every case on these servers, so many beside each other, and tells all that failed.
 async fn all_cases(url: &str, replicas: u8, at_once: usize, ttl: Duration) {
     // Until three servers have agreed on a leader they place nothing.
     Bucket::at(url, replicas).await.connect().await;
     let runs = CASES.iter().map(|case| async move {
-        let bucket = Bucket::at(url, replicas).await;
-        let told = tokio::spawn(async move {
-            let store = Shared { bucket, ttl };
-            case.run(&store).await;
-        });
+        let store = Store::at(url, replicas, ttl).await;
+        let told = tokio::spawn(async move { case.run(&store).await });
         told.await.err().map(|failure| format!("{}: {failure}", case.name))
     });
     let runs = stream::iter(runs).buffer_unordered(at_once);

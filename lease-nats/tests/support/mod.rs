@@ -14,6 +14,7 @@ pub mod bucket;
 pub mod cut;
 pub mod distance;
 pub mod server;
+pub mod store;
 
 pub const SECOND: Duration = Duration::from_secs(1);
 pub const TTL: Duration = Duration::from_secs(10);
