@@ -13,7 +13,7 @@ use lease_nats::Nats;
 use support::bucket::Bucket;
 use support::distance::far;
 use support::server::shared;
-use support::{SECOND, TTL, acquire, claim, drain, name, open, pass};
+use support::{SECOND, TTL, acquire, claim, drain, name, open, pass, renew};
 
 /// Runs one step and says how many requests it took.
 async fn cost<T>(store: &Nats, step: impl Future<Output = T>) -> (u64, T) {
@@ -39,12 +39,7 @@ async fn releases(store: &Nats, mine: &Holding) -> u64 {
 }
 
 async fn renews(store: &Nats, mine: &Holding) -> (u64, Holding) {
-    let next = mine.next_beat();
-    let (cost, mut answers) = cost(store, store.renew(std::slice::from_ref(&next))).await;
-    match answers.remove(0) {
-        Ok(Renewed::Renewed { revision, .. }) => (cost, next.acknowledged(revision)),
-        other => panic!("it is held: {other:?}"),
-    }
+    cost(store, renew(store, mine)).await
 }
 
 async fn confirms(store: &Nats, mine: &Holding) -> u64 {

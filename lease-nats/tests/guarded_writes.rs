@@ -114,3 +114,57 @@ async fn without_the_coordinator_nothing_is_written() {
     let again = eventually(|| async { ann.exclusive("store").acquire().await.ok() }).await;
     assert!(again.epoch() > lease.epoch());
 }
+
+/// An outage that ends while the belief still stands costs nothing (case 20).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_outage_surrenders_nothing() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let (ann, proxy) = bucket.behind_a_proxy(SECOND / 4).await;
+    let made = AtomicUsize::new(0);
+    let lease = leases(ann).exclusive("store").acquire().await.unwrap();
+
+    proxy.black_hole();
+    pass(SECOND).await;
+    proxy.heal();
+    // For longer than it could be believed in without a renewal.
+    let end = SystemClock.now().plus(TTL + SECOND);
+    while SystemClock.now() < end {
+        lease.check().unwrap();
+        pass(SECOND / 20).await;
+    }
+    writes(&lease, &made).await.unwrap();
+}
+
+/// The network goes dark, without a word. The loss is told by the ttl, before anybody else may hold;
+/// and when it is back nothing is still stuck (case 14).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_goes_dark_is_told_before_another_holds() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let bob = leases(bucket.connect().await);
+    let (ann, proxy) = bucket.behind_a_proxy(SECOND / 2).await;
+    let ann = leases(ann);
+    let lease = ann.exclusive("store").acquire().await.unwrap();
+
+    proxy.black_hole();
+    let dark = SystemClock.now();
+    let (lost, (theirs, granted)) = tokio::join!(
+        async {
+            lease.lost().await;
+            SystemClock.now()
+        },
+        async {
+            let theirs = bob.exclusive("store").wait(SECOND * 20).acquire().await.unwrap();
+            (theirs, SystemClock.now())
+        }
+    );
+    assert!(lost.since(dark) <= TTL, "the loss was told after {:?}", lost.since(dark));
+    assert!(granted >= lost, "another held before the loss was told");
+    assert!(theirs.epoch() > lease.epoch());
+    theirs.release().await.unwrap();
+
+    proxy.heal();
+    let healed = SystemClock.now();
+    let again = eventually(|| async { ann.exclusive("store").acquire().await.ok() }).await;
+    assert!(SystemClock.now().since(healed) <= SECOND * 2, "something was stuck");
+    again.release().await.unwrap();
+}
