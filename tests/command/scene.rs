@@ -14,14 +14,20 @@ use tempfile::TempDir;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// A folder of leases of its own.
+/// A folder of leases of its own, or another store.
 pub(crate) struct Scene {
     folder: TempDir,
+    elsewhere: Option<String>,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self { folder: TempDir::new().unwrap() }
+        Self { folder: TempDir::new().unwrap(), elsewhere: None }
+    }
+
+    /// With the leases at this URL. The store is there once one was held.
+    pub(crate) fn at(url: String) -> Self {
+        Self { elsewhere: Some(url), ..Self::new() }
     }
 
     pub(crate) fn path(&self, file: &str) -> PathBuf {
@@ -29,7 +35,8 @@ impl Scene {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("file://{}", self.path("leases").display())
+        let folder = || format!("file://{}", self.path("leases").display());
+        self.elsewhere.clone().unwrap_or_else(folder)
     }
 
     /// `lease ARGS`, with this scene's store as the default.
@@ -105,9 +112,13 @@ impl Scene {
         read()
     }
 
+    fn is_there(&self) -> bool {
+        self.elsewhere.is_some() || self.path("leases").exists()
+    }
+
     pub(crate) fn wait_for_state(&self, name: &str, state: &str) {
         assert!(
-            until(SECOND * 10, || self.path("leases").exists() && self.state(name) == state),
+            until(SECOND * 10, || self.is_there() && self.state(name) == state),
             "{name} never came to be {state}: {}",
             self.status(name)
         );
