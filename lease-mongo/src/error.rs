@@ -6,6 +6,8 @@ use lease_core::{BoxError, Error};
 use mongodb::bson::Document;
 use mongodb::error::{Error as Driver, ErrorKind, WriteFailure};
 
+use crate::Reason;
+
 /// The name by which this backend goes in logs and errors.
 pub(crate) const KIND: &str = "mongo";
 
@@ -14,7 +16,8 @@ pub(crate) const KIND: &str = "mongo";
 /// Only a request that found no server surely did nothing. Every other failure may come after the
 /// write: a primary that steps down has applied it and cannot say so.
 pub(crate) fn translate(error: Driver) -> Error {
-    match error.kind.as_ref() {
+    let error = Reason::from(error);
+    match error.driver().kind.as_ref() {
         ErrorKind::ServerSelection { .. } | ErrorKind::Shutdown | ErrorKind::DnsResolve { .. } => {
             Error::unreached(KIND, error)
         }
@@ -99,8 +102,8 @@ pub(crate) fn again(error: &Error) -> Error {
 
 /// The server's own code in one of ours that came of it.
 pub(crate) fn code(error: &Error) -> Option<i32> {
-    let source = std::error::Error::source(error)?.downcast_ref::<Driver>()?;
-    match source.kind.as_ref() {
+    let source = std::error::Error::source(error)?.downcast_ref::<Reason>()?;
+    match source.driver().kind.as_ref() {
         ErrorKind::Command(failure) => Some(failure.code),
         _ => None,
     }

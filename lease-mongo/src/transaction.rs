@@ -14,7 +14,7 @@ use mongodb::{Client, ClientSession};
 
 use crate::error::{KIND, nonsense, translate};
 use crate::fenced::{majority, number_of_epoch};
-use crate::{Mongo, Topology};
+use crate::{Mongo, Reason, Topology};
 
 impl Mongo {
     /// Runs `work` in a transaction that commits only if the lease is still held at the commit.
@@ -63,6 +63,7 @@ impl Mongo {
             let attempt = within(&self.place().clock, lease.remaining(), attempt).await;
             match attempt {
                 Some(Attempt::Again(error)) => {
+                    let error = Reason::from(error);
                     tracing::debug!(%error, "a fenced transaction starts again");
                 }
                 Some(Attempt::Over(outcome)) => return outcome,
@@ -123,7 +124,7 @@ impl Mongo {
                 // Whether it got through is asked by committing again, until the belief ends.
                 Err(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) => {
                     if lease.check().is_err() {
-                        return Attempt::Over(Err(Error::unclear(KIND, error)));
+                        return Attempt::Over(Err(Error::unclear(KIND, Reason::from(error))));
                     }
                 }
                 Err(error) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {
@@ -184,6 +185,7 @@ async fn failed<T>(
 /// Aborts, as well as it goes: the server does it by itself after a while.
 async fn abort(session: &mut ClientSession) {
     if let Err(error) = session.abort_transaction().await {
+        let error = Reason::from(error);
         tracing::debug!(%error, "a fenced transaction could not be aborted");
     }
 }

@@ -13,6 +13,7 @@ use mongodb::change_stream::ChangeStream;
 use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria};
 use tokio::sync::watch;
 
+use crate::Reason;
 use crate::error::{KIND, nonsense, translate};
 use crate::store::{Mongo, Place};
 
@@ -92,6 +93,7 @@ async fn wake(mut stream: ChangeStream<Document>, waiting: Waiting) {
             Ok(Some(event)) => tell(&waiting, &event),
             Ok(None) => {}
             Err(error) => {
+                let error = Reason::from(error);
                 tracing::debug!(%error, "the change stream of the leases ended");
                 break;
             }

@@ -65,7 +65,9 @@ async fn each_failure_says_what_to_do() {
         fail(&shell, &name, 1, data).await;
         let claim = claim(&format!("refused {code}"), Mode::Exclusive);
         let taken = mongo.take(&claim, None, &Policy::expired()).await;
-        assert_eq!(said(taken.expect_err("it was made to fail")), *told, "{code}: {what}");
+        let error = taken.expect_err("it was made to fail");
+        is_told_in_a_sentence(&error, "the server says");
+        assert_eq!(said(error), *told, "{code}: {what}");
         mend(&shell).await;
     }
     for (code, what) in [(64, "majority not reached"), (91, "shutdown"), (11602, "an election")] {
@@ -104,6 +106,28 @@ async fn a_refused_document_is_no_loss() {
     let document: Option<Document> =
         shell.database(&name).collection("leases").find_one(doc! {}).await.expect("an answer");
     assert!(document.is_some_and(|it| it.get_document("x").is_ok()), "it is still held");
+}
+
+/// Without a server there is no code, but the reason that the system gives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_told_in_a_sentence() {
+    let options = Options::parse("mongodb://127.0.0.1:9/jobs?timeoutMS=1000").expect("a URL");
+    let error = lease_mongo::connect(options).await.expect_err("nobody listens");
+    is_told_in_a_sentence(&error, "refused");
+}
+
+/// What a person reads has the cause in it, and nothing of the driver's insides.
+fn is_told_in_a_sentence(error: &Error, cause: &str) {
+    let mut told = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(source) = next {
+        told = format!("{told}: {source}");
+        next = source.source();
+    }
+    assert!(told.contains(cause), "the cause is missing: {told}");
+    for inside in ["RawDocument", "server response", "labels:", "Kind:"] {
+        assert!(!told.contains(inside), "this is the driver's: {told}");
+    }
 }
 
 fn said(error: Error) -> Told {
