@@ -1,5 +1,7 @@
 //! Both handshakes, each of one update, and what is done about processes that are proven dead.
 
+use std::sync::LazyLock;
+
 use lease_core::backend::{Draining, Evicted, Joined, Taken};
 use lease_core::{
     Backend, Claim, Epoch, Freshness, Grant, Holding, Judged, Policy, ProcessId, Result, Standing,
@@ -11,6 +13,9 @@ use crate::error::nonsense;
 use crate::pipelines::{self, Image, Step};
 use crate::record::{Lease, beat, number, parse_revision, says};
 use crate::store::Mongo;
+
+/// The machine that we are on, asked once: the system does not answer for nothing.
+static HERE: LazyLock<Option<ProcessId>> = LazyLock::new(ProcessId::of_this_process);
 
 impl Mongo {
     /// The whole handshake of a writer.
@@ -77,14 +82,7 @@ impl Mongo {
         round: Option<&Holding>,
         policy: &Policy,
     ) -> Result<(Taken, Vec<Target>)> {
-        let here = policy.dead_processes.then(ProcessId::of_this_process).flatten();
-        let step = Step {
-            pipeline: pipelines::take(claim, round, policy),
-            shown: pipelines::shown_to_exclusive(here.as_ref()),
-            of: Image::After,
-            creates: round.is_none(),
-        };
-        let Some(shown) = self.place().step(&claim.name, step).await? else {
+        let Some(shown) = self.take_step(claim, round, policy).await? else {
             return Ok((Taken::Displaced(Epoch::default()), Vec::new()));
         };
         let lease = Lease::read(&claim.name, &shown)?;
@@ -123,6 +121,30 @@ impl Mongo {
         Ok((Taken::Draining(Draining { holding, took_over, waiting_for }), dead))
     }
 
+    /// What a round leaves, as far as it is to be known; nothing if there is no document.
+    async fn take_step(
+        &self,
+        claim: &Claim,
+        round: Option<&Holding>,
+        policy: &Policy,
+    ) -> Result<Option<Document>> {
+        let here = HERE.as_ref().filter(|_| policy.dead_processes);
+        let step = |pipeline| Step {
+            pipeline,
+            shown: pipelines::shown_to_exclusive(here),
+            of: Image::After,
+            creates: round.is_none(),
+        };
+        if round.is_none() {
+            let shown = self.shown(&claim.name, step(pipelines::take_if_free(claim))).await?;
+            if is_decided(claim, &shown)? {
+                return Ok(Some(shown));
+            }
+        }
+        // There is more to decide: about records that have ended, or that nobody can read.
+        self.place().step(&claim.name, step(pipelines::take(claim, round, policy))).await
+    }
+
     /// Removes the records of processes that are proven dead; whether there was any.
     async fn bury(&self, claim: &Claim, dead: Vec<Target>) -> Result<bool> {
         let mut any = false;
@@ -132,6 +154,18 @@ impl Mongo {
         }
         Ok(any)
     }
+}
+
+/// Whether the short form of a first round has left nothing for the whole to decide.
+fn is_decided(claim: &Claim, shown: &Document) -> Result<bool> {
+    let lease = Lease::read(&claim.name, shown)?;
+    let Some(exclusive) = lease.exclusive() else { return Ok(false) };
+    if exclusive.nonce != claim.nonce {
+        return Ok(matches!(exclusive.freshness, Freshness::Fresh { .. }));
+    }
+    // Installed by this very step, as its time says, or by the same attempt before.
+    let now = shown.get_document("x").and_then(|x| x.get_datetime("at")).ok();
+    Ok(exclusive.state == State::Granted || now == shown.get_datetime("now").ok())
 }
 
 /// Whether one's own record is a grant: one without an epoch was registered and never checked.

@@ -29,9 +29,13 @@ pub(crate) fn begin() -> Document {
     }] }, "$$ROOT"] } }
 }
 
-/// Whether there is only a name yet.
+/// Whether there is only a name yet. Of most documents the first question says enough, and the second
+/// goes through all of them.
 fn new() -> Document {
-    doc! { "$eq": [{ "$size": { "$objectToArray": "$$ROOT" } }, 1] }
+    doc! { "$and": [
+        { "$eq": [{ "$type": "$epoch" }, "missing"] },
+        { "$eq": [{ "$size": { "$objectToArray": "$$ROOT" } }, 1] },
+    ] }
 }
 
 /// Whether a step may be taken here at all: on nothing that somebody else keeps.

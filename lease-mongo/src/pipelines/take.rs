@@ -10,6 +10,35 @@ use super::expr::{
 };
 use crate::record::{beat, info_to_bson, millis, new_record};
 
+/// The part of a first round that is the usual one: granted if nobody is there, draining if all who
+/// are there are writers that live; and else nothing is changed. It costs the server a third of the
+/// whole, which most of it spends on reading.
+pub(crate) fn take_if_free(claim: &Claim) -> Vec<Document> {
+    let empty = doc! { "$eq": ["$w", { "$literal": {} }] };
+    let (next, is_there) = next_epoch();
+    let lives = doc! { "$map": { "input": { "$objectToArray": "$w" },
+    "in": { "$eq": [writer("$$this.v"), "fresh"] } } };
+    let goes = doc! { "$and": [
+        sound(),
+        { "$eq": [{ "$type": "$x" }, "null"] },
+        // What is odd is for the whole to look at, and so is what is odd no longer.
+        { "$eq": [{ "$type": "$odd" }, "missing"] },
+        { "$not": [is_spent(claim.nonce)] },
+        is_there,
+        { "$or": [empty.clone(), { "$allElementsTrue": [lives] }] },
+    ] };
+    let mut record = new_record(claim);
+    record.insert("nonce", claim.nonce.to_string());
+    record.insert("over", false);
+    record.insert("granted", doc! { "$cond": [empty.clone(), next.clone(), "$$REMOVE"] });
+    let taken = doc! { "$mergeObjects": ["$$ROOT", {
+        // R20: it rises at the commit, which this is if there is no writer.
+        "epoch": { "$cond": [empty, next, "$epoch"] },
+        "x": record,
+    }] };
+    vec![begin(), doc! { "$replaceWith": { "$cond": [goes, taken, "$$ROOT"] } }]
+}
+
 /// One round. `round` is one's own record with the beat of this round; the first has none.
 pub(crate) fn take(claim: &Claim, round: Option<&Holding>, policy: &Policy) -> Vec<Document> {
     let mut stages = Vec::new();

@@ -88,7 +88,15 @@ async fn the_unusual_case_is_a_second_request() {
     let Joined::Granted(bobs) = joined else { panic!("ann has expired: {joined:?}") };
     assert!(bobs.took_over, "he came after one who expired");
     assert_eq!(wire.names(), ["findAndModify", "findAndModify"], "over an expired one");
+    let late = lease_core::Claim { ttl, ..claim("a", Mode::Writer) };
+    mongo.join(&late, &Policy::expired()).await.expect("an answer");
     mongo.withdraw(&bobs.holding).await.expect("an answer");
+    SystemClock.sleep_until(SystemClock.now().plus(ttl * 2)).await;
+    wire.sent();
+    let carols = takes(&mongo, "a").await;
+    assert!(carols.took_over, "she came after one who expired");
+    assert_eq!(wire.names(), ["findAndModify", "findAndModify"], "over an expired writer");
+    mongo.withdraw(&carols.holding).await.expect("an answer");
     assert_eq!(wire.names(), ["update"], "a release that finds its record");
     let again = mongo.withdraw(&bobs.holding).await.expect("an answer");
     assert_eq!(again, lease_core::backend::Withdrawn::NotThere);
