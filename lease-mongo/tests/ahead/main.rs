@@ -1,9 +1,11 @@
-//! A member whose clock is half a minute ahead of the others' becomes primary.
+//! Wall clocks that show another time: a member's that becomes primary, and those of clients.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(clippy::expect_used, reason = "helpers of tests: a failure is the test's failure")]
 #![expect(clippy::print_stdout, reason = "it tells what it saw")]
 
+mod clients;
 mod member;
+mod shim;
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -16,7 +18,8 @@ use lease_core::{Admission, Clock, Coordinator, DurableGate, Error, Timing};
 use lease_mongo::{DocumentGate, Fenced, Options, Write};
 use mongodb::bson::{Document, doc};
 
-use member::{Member, shim};
+use member::Member;
+use shim::Shim;
 use support::{fresh_database, shell};
 
 /// Longer than an election, shorter than the clocks' difference, and not renewed before the election.
@@ -35,7 +38,7 @@ async fn process(url: &str) -> Coordinator {
 /// she is told. Without a fence both would have worked at once: the page of this crate says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_whose_clock_is_ahead_ends_a_lease_and_the_fence_holds() {
-    let shim = shim();
+    let shim = Shim::build();
     let members = [Member::start(None), Member::start(None), Member::start(Some((&shim, 30)))];
     let url = member::initiate(members.each_ref().map(Member::address), &fresh_database()).await;
     let program = shell(&url).await;

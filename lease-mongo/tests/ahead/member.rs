@@ -1,7 +1,6 @@
 //! Members of a replica set, of which some see another time.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +10,8 @@ use lease_core::clock::{SystemClock, within};
 use mongodb::bson::{Document, doc};
 use testbed::{Helper, Program};
 
+use crate::shim::Shim;
 use crate::support::shell;
-
-/// What shows a process another time.
-pub(crate) struct Shim {
-    library: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-/// Compiles it, by the compiler that links this test.
-pub(crate) fn shim() -> Shim {
-    let folder = tempfile::tempdir().expect("a folder");
-    let library = folder.path().join("shim.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ahead/shim.c");
-    let made = Command::new("cc")
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .status()
-        .expect("a C compiler: the one that links Rust programs");
-    assert!(made.success(), "the shim does not compile");
-    Shim { library, _folder: folder }
-}
 
 /// One mongod, and its files.
 pub(crate) struct Member {
@@ -57,8 +36,7 @@ impl Member {
             .args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--replSet", "rs0"])
             .args(["--wiredTigerCacheSizeGB", "0.25"]);
         if let Some((shim, seconds)) = ahead {
-            command.env("LD_PRELOAD", &shim.library);
-            command.env("LEASE_TEST_AHEAD", seconds.to_string());
+            shim.shift(&mut command, seconds);
         }
         let process = Helper::spawn(command).expect("mongod starts");
         Self { address, process, _folder: folder }
