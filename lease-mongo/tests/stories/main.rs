@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "one of them tells what it measured")]
 
 mod batch;
+mod blocked;
 mod budget;
 mod clock;
 mod connecting;
