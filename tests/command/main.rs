@@ -11,6 +11,8 @@ mod guarded;
 mod json;
 mod killed;
 mod losing;
+#[cfg(feature = "mongo")]
+mod on_mongo;
 #[cfg(feature = "nats")]
 mod on_nats;
 mod signals;
