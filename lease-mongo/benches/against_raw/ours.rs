@@ -1,6 +1,6 @@
 //! A lease's life by this crate.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use lease_core::backend::{Joined, Renewed, Taken};
@@ -44,14 +44,17 @@ impl Ours {
     }
 }
 
+/// Who we are, which a process finds out once.
+static INFO: LazyLock<Arc<HolderInfo>> =
+    LazyLock::new(|| Arc::new(HolderInfo::of_this_process().label("bench").build().unwrap()));
+
 pub(crate) async fn begins(store: &Mongo, name: &str, mode: Mode) -> Holding {
-    let info = HolderInfo::of_this_process().label("bench").build().unwrap();
     let claim = Claim {
         name: Name::parse(name).unwrap(),
         nonce: Jitter::system().nonce(),
         mode,
         ttl: Duration::from_secs(3600),
-        info: Arc::new(info),
+        info: Arc::clone(&INFO),
     };
     match mode {
         Mode::Writer => match store.join(&claim, &Policy::expired()).await.unwrap() {

@@ -1,4 +1,4 @@
-//! The leases of `httk-store`, in its own language, on the same server.
+//! Leases of another maker, in a process of its own, on the same server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,25 +7,33 @@ use std::time::Duration;
 use lease_core::Mode;
 
 /// A process that goes through as many cycles as it is told, and says how long each took.
-pub(crate) struct Seed {
+pub(crate) struct Other {
+    /// What it is called.
+    pub(crate) name: &'static str,
     process: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Seed {
-    /// Starts it if an interpreter is named.
-    pub(crate) fn start(url: &str) -> Option<Self> {
-        let python = std::env::var_os("LEASE_BENCH_SEED")?;
-        let mut process = Command::new(python)
-            .args(["-c", include_str!("seed.py"), url])
+impl Other {
+    /// The leases of `httk-store`, if an interpreter that has them is named.
+    pub(crate) fn seed(url: &str) -> Option<Self> {
+        let script = ["-c", include_str!("seed.py")];
+        Self::start("httk-store", "LEASE_BENCH_SEED", &script, url)
+    }
+
+    fn start(name: &'static str, variable: &str, arguments: &[&str], url: &str) -> Option<Self> {
+        let program = std::env::var_os(variable)?;
+        let mut process = Command::new(program)
+            .args(arguments)
+            .arg(url)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let orders = process.stdin.take().unwrap();
         let answers = BufReader::new(process.stdout.take().unwrap());
-        Some(Self { process, orders, answers })
+        Some(Self { name, process, orders, answers })
     }
 
     /// The mean of so many cycles of acquire and release.
@@ -37,7 +45,7 @@ impl Seed {
     }
 }
 
-impl Drop for Seed {
+impl Drop for Other {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.process.kill();
