@@ -66,7 +66,7 @@ async fn those_of_the_readme_are_enough() {
     let reader = connect(options.user("reader", "p").read_only()).await.unwrap();
     let seen = reader.inspect(&repo).await.unwrap();
     assert_eq!(seen.exclusive.map(|record| record.nonce), Some(taken.nonce));
-    assert_eq!(reader.names().await.unwrap(), [repo.clone()]);
+    assert_eq!(reader.names().await.unwrap(), std::slice::from_ref(&repo));
 
     let note = BreakNote { by: "op".into(), why: "test".into() };
     store.break_record(&repo, taken.nonce, &note).await.unwrap();

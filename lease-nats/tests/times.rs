@@ -1,6 +1,5 @@
 //! A record lasts as long as its holder said, by the server's clock, and the server itself removes none
 //! (case 33).
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
