@@ -25,7 +25,8 @@
 //! `tokio::task::spawn_blocking` when anything else has to run meanwhile.
 //!
 //! Beside the servers: [`FaultProxy`] spoils the network between a client and a server, and
-//! [`Helper`] runs another process of ours that a test pauses, resumes and kills.
+//! [`Helper`] runs another process of ours that a test pauses, resumes and kills, and [`Shim`] shows
+//! a process another wall clock.
 
 #![expect(
     clippy::disallowed_methods,
@@ -43,6 +44,7 @@ mod program;
 mod proxy;
 mod server;
 mod shared;
+mod shim;
 mod wait;
 
 pub mod azure;
@@ -57,3 +59,4 @@ pub use program::{Program, fetch_all};
 pub use proxy::{FaultProxy, Flow, Spoil};
 pub use server::Server;
 pub use shared::Shared;
+pub use shim::Shim;

@@ -135,3 +135,22 @@ fn gone_soon(gone: impl Fn() -> bool) {
         std::thread::yield_now();
     }
 }
+
+/// Two days off, beside which nothing that the test takes counts.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_process_may_be_shown_another_wall_clock() -> Result<()> {
+    const TWO_DAYS: i64 = 2 * 24 * 3600;
+    let shim = testbed::Shim::build()?;
+    let mut seen = Vec::new();
+    for ahead in [0, TWO_DAYS, -TWO_DAYS] {
+        let mut command = Command::new("date");
+        command.arg("+%s");
+        shim.shift(&mut command, ahead);
+        let shown: i64 = Helper::spawn(command)?.line(SOON)?.parse().expect("seconds");
+        seen.push(shown);
+    }
+    let off = |shown: i64, ahead: i64| (shown - seen[0] - ahead).abs() < 3600;
+    assert!(off(seen[1], TWO_DAYS) && off(seen[2], -TWO_DAYS), "{seen:?}");
+    Ok(())
+}

@@ -9,9 +9,8 @@ use lease_core::{Clock, Coordinator, Error, Lease, Timing};
 use lease_mongo::Options;
 use mongodb::Database;
 use mongodb::bson::{DateTime, Document, doc};
-use testbed::Helper;
+use testbed::{Helper, Shim};
 
-use crate::shim::Shim;
 use crate::support::{fresh_database, shell, url};
 
 const TTL: Duration = Duration::from_secs(2);
@@ -45,7 +44,7 @@ async fn clients_whose_clocks_differ_never_overlap() {
     if let Ok(url) = std::env::var(URL) {
         return one_of_them(&url).await;
     }
-    let (url, shim) = (url(&fresh_database()), Shim::build());
+    let (url, shim) = (url(&fresh_database()), Shim::build().expect("a C compiler"));
     let mut clients = CLOCKS.map(|seconds| {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
         let name = "clients::clients_whose_clocks_differ_never_overlap";

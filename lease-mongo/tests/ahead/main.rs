@@ -5,7 +5,6 @@
 
 mod clients;
 mod member;
-mod shim;
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -17,9 +16,9 @@ use lease_core::clock::{SystemClock, within};
 use lease_core::{Admission, Clock, Coordinator, DurableGate, Error, Timing};
 use lease_mongo::{DocumentGate, Fenced, Options, Write};
 use mongodb::bson::{Document, doc};
+use testbed::Shim;
 
 use member::Member;
-use shim::Shim;
 use support::{fresh_database, shell};
 
 /// Longer than an election, shorter than the clocks' difference, and not renewed before the election.
@@ -38,7 +37,7 @@ async fn process(url: &str) -> Coordinator {
 /// she is told. Without a fence both would have worked at once: the page of this crate says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_whose_clock_is_ahead_ends_a_lease_and_the_fence_holds() {
-    let shim = Shim::build();
+    let shim = Shim::build().expect("a C compiler");
     let members = [Member::start(None), Member::start(None), Member::start(Some((&shim, 30)))];
     let url = member::initiate(members.each_ref().map(Member::address), &fresh_database()).await;
     let program = shell(&url).await;

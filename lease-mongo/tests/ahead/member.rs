@@ -8,9 +8,8 @@ use std::time::Duration;
 use lease_core::Clock;
 use lease_core::clock::{SystemClock, within};
 use mongodb::bson::{Document, doc};
-use testbed::{Helper, Program};
+use testbed::{Helper, Program, Shim};
 
-use crate::shim::Shim;
 use crate::support::shell;
 
 /// One mongod, and its files.
