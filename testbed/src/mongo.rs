@@ -3,10 +3,11 @@
 mod users;
 mod wire;
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, OrRemedy, Result};
 use crate::folder;
 use crate::http;
 use crate::port::Port;
@@ -88,7 +89,21 @@ impl ReplicaSet {
     ///
     /// When mongod cannot be had or started, or no primary is elected.
     pub fn start(members: usize) -> Result<Self> {
+        Self::start_behind(members, Ok)
+    }
+
+    /// The same, where clients and the other members reach each one at what `front` makes of its
+    /// address, such as a [`FaultProxy`](crate::FaultProxy). The testbed itself looks directly.
+    ///
+    /// # Errors
+    ///
+    /// As of [`start`](Self::start), or when `front` fails.
+    pub fn start_behind(
+        members: usize,
+        mut front: impl FnMut(SocketAddr) -> io::Result<SocketAddr>,
+    ) -> Result<Self> {
         let mut set = Self { url: String::new(), members: Vec::new() };
+        let mut hosts = Vec::new();
         for _ in 0..members {
             let port = Port::free()?;
             let address = port.address();
@@ -96,11 +111,12 @@ impl ReplicaSet {
             let probe = Box::new(move || answers(address));
             let server = Server::start_unready(recipe(port, url, &["--replSet", SET], probe)?)?;
             set.members.push((address, server));
+            let fronted = front(address).or_remedy("a member's front", "see the reason above")?;
+            hosts.push(fronted.to_string());
         }
-        let hosts: Vec<String> = set.members.iter().map(|(host, _)| host.to_string()).collect();
         set.url = format!("mongodb://{}/?replicaSet={SET}", hosts.join(","));
         set.members.iter().try_for_each(|(_, server)| server.wait_until_ready())?;
-        set.initiate()?;
+        set.initiate(&hosts)?;
         set.settled()?;
         Ok(set)
     }
@@ -149,9 +165,9 @@ impl ReplicaSet {
         settled.map_err(|()| Error::new("a member did not catch up", "see the members' logs"))
     }
 
-    fn initiate(&self) -> Result<()> {
-        let members = self.members.iter().zip(0..).map(|((address, _), id)| {
-            Value::document([("_id", Value::Int(id)), ("host", Value::Text(address.to_string()))])
+    fn initiate(&self, hosts: &[String]) -> Result<()> {
+        let members = hosts.iter().zip(0..).map(|(host, id)| {
+            Value::document([("_id", Value::Int(id)), ("host", Value::Text(host.clone()))])
         });
         let settings = [("electionTimeoutMillis", Value::Int(ELECTION_TIMEOUT_MS))];
         let config = Value::document([

@@ -108,11 +108,12 @@ impl Cluster {
 fn node(index: usize, (client, route): (Port, Port), all_routes: &str) -> Result<Recipe> {
     let folder = folder::temporary("nats")?;
     let address: SocketAddr = client.address();
+    // Clients go where they are told: what the nodes say of each other would lead around a proxy.
     let config = format!(
         "server_name: node-{index}\n\
          listen: \"{address}\"\n\
          jetstream {{ store_dir: \"store\" }}\n\
-         cluster {{ name: testbed, listen: \"{}\", routes: [{all_routes}] }}\n",
+         cluster {{ name: testbed, listen: \"{}\", no_advertise: true, routes: [{all_routes}] }}\n",
         route.address()
     );
     let path = folder.path().join("nats.conf");
