@@ -62,7 +62,12 @@ async fn open(wire: &Wire, options: &Options) -> Result<Info> {
             }
             // False if somebody else was first, with the settings that we judge next.
             wire.create(&settings(wire, options)).await?;
-            wire.info(None).await
+            // A cluster that has agreed on it has it a moment later: nobody deleted anything.
+            let not_yet = |error| match probe::is_missing(&error) {
+                true => Error::unreached(KIND, error),
+                false => error,
+            };
+            wire.info(None).await.map_err(not_yet)
         }
         opened => opened,
     }

@@ -7,7 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lease_core::backend::{Joined, Taken};
-use lease_core::{Backend, Mode, Policy};
+use lease_core::{Backend, Error, Mode, Policy};
 use lease_nats::Nats;
 
 use support::bucket::Bucket;
@@ -104,6 +104,22 @@ async fn at_three_of_the_oldest() {
     let bucket = Bucket::at(&urls.join(","), 3).await;
     take_turns(&bucket).await;
     join_beside_take(&bucket).await;
+}
+
+/// Many open a bucket that is not there yet, and one makes it. In a cluster it is there for all only
+/// moments later; that is worth another try, and not told to a person as a bucket that was deleted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_open_a_new_bucket_at_once() {
+    let cluster = testbed::nats::Cluster::start().unwrap();
+    for _ in 0..5 {
+        let bucket = Bucket::at(cluster.url(), 3).await;
+        let opening = (0..12).map(|_| lease_nats::connect(bucket.options.clone()));
+        for opened in futures::future::join_all(opening).await {
+            let error = opened.err();
+            assert!(matches!(error, None | Some(Error::Unavailable { .. })), "{error:?}");
+        }
+        bucket.connect().await;
+    }
 }
 
 /// However many wait, and for however many names, the server has one consumer of a process; one who
