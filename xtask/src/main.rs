@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "chores talk to a person at a terminal")]
 
 mod check;
+mod faults;
 mod features;
 mod metadata;
 mod model;
@@ -63,6 +64,13 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Live servers, networks and processes that fail: `--backend B --minutes N`, all backends side
+    /// by side without one, `--judge FILE` judges a history again; `--help` tells the rest
+    Faults {
+        /// What the harness is told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Licences, advisories and sources of the dependencies
     Deny {
         /// Pass when cargo-deny is not installed
@@ -104,6 +112,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Features => features::check(),
         Chore::Test => test::everything(),
         Chore::Sim { arguments } => simulate::simulate(arguments),
+        Chore::Faults { arguments } => faults::run(arguments),
         Chore::Mutants => mutants::count(),
         Chore::Rules { only } => rules::switch_off(only.as_deref()),
         Chore::Model { large } => model::check(*large),

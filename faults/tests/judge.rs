@@ -1,0 +1,298 @@
+//! A good history is clean, and each rule catches the history that breaks it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use faults::event::{Answer, Event, Kind, Resource, What, Who};
+use faults::judge::{Rule, Verdict, judge};
+use leasehold::{Epoch, Mode, Nonce, Token};
+use rstest::rstest;
+
+const SECOND: u64 = 1_000_000_000;
+const ANN: Who = Who::Client(1);
+const BOB: Who = Who::Client(2);
+
+/// A history under construction.
+#[derive(Default)]
+struct Story {
+    events: Vec<Event>,
+    calls: u64,
+}
+
+impl Story {
+    fn tell(&mut self, at: u64, who: Who, what: What) {
+        self.events.push(Event { at, who, what });
+    }
+
+    /// `who` asks just before `from`, is granted, believes and lets go at `to`.
+    fn holds(&mut self, who: Who, mode: Mode, epoch: u64, from: u64, to: u64) -> Nonce {
+        let nonce = self.believes(who, mode, epoch, from, to);
+        self.tell(to + 1, who, What::LetsGo { nonce });
+        nonce
+    }
+
+    fn believes(&mut self, who: Who, mode: Mode, epoch: u64, from: u64, to: u64) -> Nonce {
+        self.calls += 1;
+        let (call, name, epoch) = (self.calls, "job".to_owned(), Epoch::new(epoch).unwrap());
+        let nonce: Nonce = format!("{call:032x}").parse().unwrap();
+        let token = Token::new(mode, epoch);
+        let asks = What::Asks { call, name: name.clone(), mode, wait_ms: 0 };
+        self.tell(from - 10, who, asks);
+        self.tell(from - 5, who, What::Granted { call, name, mode, epoch, token, nonce });
+        self.tell(to, who, What::Held { nonce, from, to });
+        nonce
+    }
+
+    fn arrives(&mut self, at: u64, nonce: Nonce, number: u64, kind: Kind, admitted: bool) {
+        let token = Token::from_number(number);
+        let name = "job".to_owned();
+        let resource = Resource::Fenced;
+        let what = What::Arrived { nonce, name, resource, kind, token, admitted };
+        self.tell(at, Who::Resource, what);
+    }
+
+    /// Frames it as a whole run is.
+    fn verdict(mut self) -> Verdict {
+        let names = vec!["job".to_owned()];
+        let job = || names[0].clone();
+        let backend = "toy".to_owned();
+        let began = What::Began { backend, seed: 1, ttl_ms: 2000, names: names.clone() };
+        self.tell(0, Who::Harness, began);
+        self.tell(1, Who::Nemesis, What::Spoils { fault: "a server".into() });
+        let end = 1000 * SECOND;
+        self.tell(end, Who::Harness, What::Calm);
+        self.tell(end, ANN, What::Turn { name: job(), problem: None });
+        self.tell(end, Who::Harness, What::ClientEnded { client: 1, problem: None });
+        self.tell(end, Who::Harness, What::Newcomer { name: job(), problem: None });
+        self.tell(end, Who::Harness, What::Left { name: job(), holders: vec![] });
+        self.tell(end, Who::Harness, What::Knows { names });
+        self.events.sort_by_key(|event| event.at);
+        judge(&self.events)
+    }
+
+    /// Two turns, one after the other, and a write.
+    fn good() -> Self {
+        let mut story = Self::default();
+        let anns = story.holds(ANN, Mode::Exclusive, 1, SECOND, 2 * SECOND);
+        story.arrives(SECOND + 1, anns, 2, Kind::Announcement, true);
+        let bobs = story.holds(BOB, Mode::Exclusive, 2, 3 * SECOND, 4 * SECOND);
+        story.arrives(3 * SECOND + 1, bobs, 4, Kind::Announcement, true);
+        story
+    }
+}
+
+#[track_caller]
+fn breaks(story: Story, rule: Rule) {
+    let verdict = story.verdict();
+    assert!(!verdict.violations.is_empty(), "it is taken for clean");
+    assert!(verdict.violations.iter().all(|violation| violation.rule == rule), "{verdict:#?}");
+}
+
+#[track_caller]
+fn is_clean(story: Story) -> Verdict {
+    let verdict = story.verdict();
+    assert!(verdict.is_clean(), "{verdict:#?}");
+    verdict
+}
+
+#[test]
+fn a_good_history_is_clean_and_counted() {
+    let verdict = is_clean(Story::good());
+    assert_eq!(
+        verdict.to_string(),
+        "toy: 2 grants, 1 faults, 0 overlaps, 0 epoch regressions, 0 stale writes accepted, \
+         longest outage 0.0 s"
+    );
+}
+
+#[rstest]
+#[case(Mode::Exclusive, Mode::Exclusive)]
+#[case(Mode::Exclusive, Mode::Writer)]
+#[case(Mode::Writer, Mode::Exclusive)]
+fn beliefs_that_exclude_each_other_do_not_overlap(#[case] first: Mode, #[case] second: Mode) {
+    let mut story = Story::good();
+    story.holds(ANN, first, 7, 10 * SECOND, 12 * SECOND);
+    // One that ends before does not hide the one that lasts.
+    story.holds(ANN, first, if first == Mode::Writer { 7 } else { 8 }, 13 * SECOND, 20 * SECOND);
+    story.holds(BOB, second, if second == Mode::Writer { 8 } else { 9 }, 19 * SECOND, 21 * SECOND);
+    breaks(story, Rule::Overlap);
+}
+
+#[test]
+fn writers_hold_beside_each_other() {
+    let mut story = Story::good();
+    story.holds(ANN, Mode::Writer, 2, 10 * SECOND, 12 * SECOND);
+    story.holds(BOB, Mode::Writer, 2, 11 * SECOND, 13 * SECOND);
+    is_clean(story);
+}
+
+#[test]
+fn a_broken_lease_may_be_believed_in_beside_its_successor_and_one_that_was_not_may_not() {
+    for answer in [Answer::Done, Answer::Unclear, Answer::NotDone] {
+        let mut story = Story::good();
+        let nonce = story.holds(ANN, Mode::Exclusive, 3, 10 * SECOND, 13 * SECOND);
+        let name = "job".to_owned();
+        story.tell(11 * SECOND, BOB, What::Breaks { call: 99, name, nonce });
+        let said = String::new();
+        story.tell(11 * SECOND + 5, BOB, What::Broke { call: 99, answer, said });
+        story.holds(BOB, Mode::Exclusive, 5, 12 * SECOND, 14 * SECOND);
+        if answer == Answer::NotDone {
+            breaks(story, Rule::Overlap);
+        } else {
+            is_clean(story);
+        }
+    }
+}
+
+#[rstest]
+#[case::falls(Mode::Exclusive, 5, Mode::Exclusive, 4)]
+#[case::repeats(Mode::Exclusive, 5, Mode::Exclusive, 5)]
+#[case::an_exclusive_as_the_writer_before(Mode::Writer, 5, Mode::Exclusive, 5)]
+#[case::a_writer_below_the_exclusive_before(Mode::Exclusive, 5, Mode::Writer, 4)]
+#[case::a_writer_below_the_writer_before(Mode::Writer, 5, Mode::Writer, 4)]
+fn epochs_do_not_fall(
+    #[case] first: Mode,
+    #[case] one: u64,
+    #[case] second: Mode,
+    #[case] other: u64,
+) {
+    let mut story = Story::good();
+    story.holds(ANN, first, one, 10 * SECOND, 11 * SECOND);
+    story.holds(BOB, second, other, 12 * SECOND, 13 * SECOND);
+    breaks(story, Rule::Epochs);
+}
+
+#[test]
+fn writers_beside_each_other_share_their_epoch() {
+    let mut story = Story::good();
+    story.holds(ANN, Mode::Writer, 5, 10 * SECOND, 12 * SECOND);
+    story.holds(BOB, Mode::Writer, 6, 11 * SECOND, 13 * SECOND);
+    breaks(story, Rule::Epochs);
+}
+
+#[test]
+fn an_epoch_is_not_given_twice_even_where_nobody_believed() {
+    let mut story = Story::good();
+    // Its holder was stopped when the answer came: its check has never said that it holds.
+    story.holds(ANN, Mode::Exclusive, 2, 9 * SECOND, 9 * SECOND);
+    breaks(story, Rule::Epochs);
+}
+
+#[test]
+fn a_fence_takes_no_lower_token_after_a_higher_one() {
+    let mut story = Story::good();
+    let late = story.holds(ANN, Mode::Writer, 2, 10 * SECOND, 11 * SECOND);
+    story.arrives(10 * SECOND + 1, late, 5, Kind::Announcement, true);
+    let next = story.holds(BOB, Mode::Exclusive, 3, 12 * SECOND, 13 * SECOND);
+    story.arrives(12 * SECOND + 1, next, 6, Kind::Announcement, true);
+    story.arrives(12 * SECOND + 2, late, 5, Kind::Write, true);
+    breaks(story, Rule::StaleWrite);
+}
+
+#[test]
+fn a_fence_takes_nothing_of_a_superseded_holder_whatever_its_token() {
+    let mut story = Story::good();
+    let late = story.holds(ANN, Mode::Writer, 2, 10 * SECOND, 11 * SECOND);
+    let next = story.holds(BOB, Mode::Exclusive, 3, 12 * SECOND, 13 * SECOND);
+    story.arrives(12 * SECOND + 1, next, 6, Kind::Announcement, true);
+    story.arrives(12 * SECOND + 2, late, 7, Kind::Write, true);
+    breaks(story, Rule::StaleWrite);
+}
+
+#[test]
+fn a_fence_that_refuses_a_late_write_is_right_and_one_that_refuses_a_holder_is_not() {
+    let mut story = Story::good();
+    let late = story.holds(ANN, Mode::Writer, 2, 10 * SECOND, 11 * SECOND);
+    story.arrives(12 * SECOND, late, 5, Kind::Write, false);
+    assert_eq!(is_clean(story).refused_writes, 1);
+
+    let mut story = Story::good();
+    let mine = story.holds(ANN, Mode::Writer, 2, 10 * SECOND, 11 * SECOND);
+    story.arrives(10 * SECOND + 5, mine, 5, Kind::Write, false);
+    breaks(story, Rule::ValidWrite);
+}
+
+#[test]
+fn stale_writes_that_an_unfenced_resource_takes_are_counted() {
+    let mut story = Story::good();
+    let late = story.holds(ANN, Mode::Exclusive, 3, 10 * SECOND, 11 * SECOND);
+    for (at, number) in [(12, 8), (13, 6), (14, 8)] {
+        let (name, resource) = ("job".to_owned(), Resource::Unfenced);
+        let (kind, token) = (Kind::Write, Token::from_number(number));
+        let what = What::Arrived { nonce: late, name, resource, kind, token, admitted: true };
+        story.tell(at * SECOND, Who::Resource, what);
+    }
+    assert_eq!(is_clean(story).unfenced_stale_writes, 1);
+}
+
+#[test]
+fn a_loss_is_told_before_it_matters() {
+    let told = |at: Option<u64>, more: &[What]| {
+        let mut story = Story::good();
+        let nonce = story.believes(ANN, Mode::Exclusive, 3, 10 * SECOND, 12 * SECOND);
+        story.holds(BOB, Mode::Exclusive, 4, 13 * SECOND, 14 * SECOND);
+        if let Some(at) = at {
+            story.tell(at, ANN, What::Lost { nonce, reason: "expired".into() });
+        }
+        more.iter().for_each(|what| story.tell(30 * SECOND, Who::Nemesis, what.clone()));
+        story
+    };
+    is_clean(told(Some(12 * SECOND), &[]));
+    breaks(told(Some(31 * SECOND), &[]), Rule::Notice);
+    is_clean(told(Some(31 * SECOND), &[What::GoesOn { client: 1 }]));
+    breaks(told(Some(31 * SECOND), &[What::GoesOn { client: 2 }]), Rule::Notice);
+    breaks(told(None, &[]), Rule::Notice);
+    is_clean(told(None, &[What::Kills { client: 1 }]));
+}
+
+#[test]
+fn whoever_does_not_get_on_after_the_faults_is_told() {
+    let problem = || Some("held".to_owned());
+    for what in [
+        What::Turn { name: "job".into(), problem: problem() },
+        What::Newcomer { name: "job".into(), problem: problem() },
+        What::ClientEnded { client: 9, problem: None },
+    ] {
+        let mut story = Story::good();
+        story.tell(999 * SECOND, BOB, what);
+        breaks(story, Rule::Progress);
+    }
+}
+
+#[test]
+fn what_is_left_behind_is_told() {
+    for what in [
+        What::Left { name: "job".into(), holders: vec!["somebody".into()] },
+        What::Knows { names: vec!["another".into()] },
+        What::ClientEnded { client: 1, problem: Some("it hangs".into()) },
+    ] {
+        let mut story = Story::good();
+        story.tell(999 * SECOND, Who::Harness, what);
+        breaks(story, Rule::Leak);
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_happened_proves_nothing() {
+    breaks(Story::default(), Rule::Empty);
+    assert!(!judge(&[]).is_clean());
+}
+
+#[test]
+fn an_outage_is_the_time_that_somebody_asks_and_nobody_holds() {
+    let mut story = Story::good();
+    let ask = |call| What::Asks { call, name: "job".into(), mode: Mode::Writer, wait_ms: 0 };
+    let refused = |call| What::NotGranted { call, why: "no server".into() };
+    story.tell(10 * SECOND, ANN, ask(100));
+    story.tell(17 * SECOND, ANN, refused(100));
+    // The second one asks on, but is stopped for most of it.
+    story.tell(16 * SECOND, BOB, ask(101));
+    story.tell(18 * SECOND, Who::Nemesis, What::Stops { client: 2 });
+    story.tell(60 * SECOND, Who::Nemesis, What::GoesOn { client: 2 });
+    story.tell(61 * SECOND, BOB, refused(101));
+    // Whoever waits for a holder is in no outage.
+    story.tell(70 * SECOND, BOB, ask(102));
+    story.holds(ANN, Mode::Exclusive, 3, 70 * SECOND + 10, 90 * SECOND);
+    story.tell(90 * SECOND, BOB, refused(102));
+    assert_eq!(is_clean(story).longest_outage, Duration::from_secs(8));
+}
