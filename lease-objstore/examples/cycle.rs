@@ -19,6 +19,7 @@ const ROUNDS: usize = 400;
 #[expect(clippy::print_stdout, reason = "it is what the program is for")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".into());
+    std::fs::create_dir_all(&folder)?;
     for durable in [true, false] {
         for mode in [Mode::Exclusive, Mode::Writer] {
             let inside = tempfile::tempdir_in(&folder)?;

@@ -149,8 +149,8 @@ const DENIED: &str = "the store refuses access";
 fn denied(error: impl Into<BoxError>) -> Error {
     wrong(
         DENIED,
-        "check the credentials and that they have not expired; give this user the right to list, read, create, overwrite and delete in the lease folder; \
-         to look only, open the store read-only",
+        "give this user the right to list, read, create, overwrite and delete in the lease folder, and in all that is in it; of a \
+         bucket check the credentials too, and that they have not expired; to look only, open the store read-only",
         error,
     )
 }

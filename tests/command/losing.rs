@@ -117,6 +117,22 @@ fn a_doubt_that_passes_ends_nothing() {
     assert_eq!(job.told(), "");
 }
 
+/// The store goes away for good: the command is ended, and nobody is told of a renewal that got
+/// through.
+#[test]
+fn a_doubt_that_stays_is_told_as_one() {
+    let scene = Scene::new();
+    let job = ["run", "--ttl", "2s", "job", "--", "sleep", "60"];
+    let mut job = scene.shell("job", &job);
+    scene.wait_for_state("job", "exclusive");
+
+    std::fs::rename(scene.path("leases"), scene.path("elsewhere")).unwrap();
+
+    assert_eq!(job.exit_within(SECOND * 5), Some(79), "{}", job.told());
+    assert!(job.told().contains("could not be renewed: the command was ended"), "{}", job.told());
+    assert!(!job.told().contains("got through"), "{}", job.told());
+}
+
 /// The store comes back when the command has been asked to end: it was ended, and was not lost.
 #[test]
 fn a_doubt_that_passes_too_late_is_told_as_what_it_was() {

@@ -15,6 +15,7 @@ mod losing;
 mod on_mongo;
 #[cfg(feature = "nats")]
 mod on_nats;
+mod output;
 mod signals;
 mod surroundings;
 mod terminal;

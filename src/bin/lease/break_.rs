@@ -29,7 +29,7 @@ pub(crate) async fn break_(which: Break) -> Result<u8, Failure> {
         None => there.collect(),
     };
     if !which.json && !seen.is_free() {
-        print(table(&seen));
+        print(table(&seen))?;
     }
     if nonces.is_empty() {
         return Err(nobody(&which));
@@ -47,7 +47,7 @@ pub(crate) async fn break_(which: Break) -> Result<u8, Failure> {
     if broken.is_empty() {
         return Err(nobody(&which));
     }
-    tell(&which, broken, epoch);
+    tell(&which, broken, epoch)?;
     Ok(0)
 }
 
@@ -57,12 +57,12 @@ fn nobody(which: &Break) -> Failure {
     Failure::new(Cause::NotThere, what)
 }
 
-fn tell(which: &Break, broken: Vec<String>, epoch: Epoch) {
+fn tell(which: &Break, broken: Vec<String>, epoch: Epoch) -> Result<(), Failure> {
     if which.json {
         let name = which.name.to_string();
-        print_json(&BrokenView { name, broken, epoch: epoch.get() });
+        print_json(&BrokenView { name, broken, epoch: epoch.get() })
     } else {
-        print(format!("broken: {} of {}; the epoch is {epoch}", broken.join(", "), which.name));
+        print(format!("broken: {} of {}; the epoch is {epoch}", broken.join(", "), which.name))
     }
 }
 

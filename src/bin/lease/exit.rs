@@ -12,7 +12,8 @@ use crate::show;
 /// The codes, as `--help` shows them.
 pub(crate) const TABLE: &str = "\
 Exit codes of `lease run`:
-  the command's own, or 128+n if signal n killed it; a message tells where that is one of these:
+  the command's own, or 128+n if signal n killed it; a message tells where it exits with 64 to 79,
+  126 or 127 itself
   64   the command line is wrong (64, 66, 69, 71, 75, 78 also of the other subcommands)
   66   `lease break`: no such holder; nothing was changed
   69   the store does not answer
@@ -89,7 +90,7 @@ pub(crate) const fn of_signal(signal: i32) -> u8 {
 
 /// Whether a command that exits with this code could be taken for us.
 pub(crate) fn is_reserved(code: u8) -> bool {
-    matches!(code, 64 | 66 | 69 | 71 | 75 | 78 | 79)
+    matches!(code, 64..=79 | 126 | 127)
 }
 
 /// What went wrong, for people, and what it means for the exit code.

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 
 use crate::args::List;
 use crate::exit::Failure;
-use crate::show::{NameView, state};
+use crate::show::{NameView, plain, state};
 use crate::status::{look, patiently};
 use crate::tell::{print, print_json};
 
@@ -20,13 +20,13 @@ pub(crate) async fn list(list: List) -> Result<u8, Failure> {
     if list.json {
         let views: Vec<_> =
             all.iter().map(|(name, seen)| NameView::new(name.as_str(), seen)).collect();
-        print_json(&views);
+        print_json(&views)?;
         return Ok(0);
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["NAME", "STATE", "HOLDERS", "EPOCH"]);
     for (name, seen) in &all {
-        let labels = seen.exclusive.iter().chain(&seen.writers).map(|r| r.info.label.as_str());
+        let labels = seen.exclusive.iter().chain(&seen.writers).map(|r| plain(&r.info.label));
         table.add_row([
             name.as_str(),
             state(seen),
@@ -34,6 +34,6 @@ pub(crate) async fn list(list: List) -> Result<u8, Failure> {
             &seen.epoch.to_string(),
         ]);
     }
-    print(table);
+    print(table)?;
     Ok(0)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
-use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease, Released};
+use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease, Released, Status};
 use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,8 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
         running.kill_all().await;
     }
     running.over().await;
-    let recovered = lease.check().is_ok();
+    // Still believed in is not enough: the last renewals must have got through.
+    let recovered = lease.status() == Status::Held;
     let released = release(lease, teller).await;
     let Ended { status, why } = ended?;
     if let Some(why) = why {
@@ -171,6 +172,12 @@ async fn acquire(
         }
         (Err(Error::Cancelled { .. }), Some(signal)) => {
             Err(Failure::new(Cause::Signal(signal), stopped_by(signal)))
+        }
+        (Err(Error::Lost { name, .. }), _) => {
+            let message = format!(
+                "`{name}` was taken away while it waited for writers to end: the command was not started"
+            );
+            Err(Failure::new(Cause::Lost, message))
         }
         (Err(error), _) => Err(error.into()),
     }

@@ -127,11 +127,12 @@ pub(crate) fn table(seen: &Snapshot) -> Table {
     for record in seen.exclusive.iter().chain(&seen.writers) {
         let view = RecordView::new(record);
         let holder = view.unreadable.map_or(view.label, |why| format!("({why})"));
+        let (holder, host) = (plain(&holder), plain(&view.host));
         table.add_row([
             view.mode.to_owned(),
             view.state.to_owned(),
             holder,
-            view.host,
+            host,
             view.pid.map_or_else(String::new, |pid| pid.to_string()),
             held_for(&record.info).map_or_else(unknown, span),
             record.age.map_or_else(unknown, |age| format!("{} ago", span(age))),
@@ -166,7 +167,16 @@ pub(crate) fn standing(by: &Standing) -> String {
         Some(left) => format!("; free in {} unless renewed", span(left)),
         None => String::new(),
     };
-    format!("{who} {verb}{since}{until}{}", place(&holder.info))
+    plain(&format!("{who} {verb}{since}{until}{}", place(&holder.info)))
+}
+
+/// What others have written of themselves, without what would move a terminal's cursor or colour it.
+pub(crate) fn plain(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// Where a holder is, unless its label says so.

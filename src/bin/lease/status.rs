@@ -17,12 +17,12 @@ pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
     let backend = status.on.store.open_to_look().await?;
     let seen = look(&*backend, &status.name).await?;
     if status.json {
-        print_json(&NameView::new(status.name.as_str(), &seen));
+        print_json(&NameView::new(status.name.as_str(), &seen))?;
     } else if seen.is_free() {
-        print(format!("{} is free (last epoch {})", status.name, seen.epoch));
+        print(format!("{} is free (last epoch {})", status.name, seen.epoch))?;
     } else {
-        print(format!("{} is held, epoch {}", status.name, seen.epoch));
-        print(table(&seen));
+        print(format!("{} is held, epoch {}", status.name, seen.epoch))?;
+        print(table(&seen))?;
     }
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! What `lease run` tells while it goes: lines for people, or JSON for machines.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use leasehold::{Lease, LossReason, Name, Released, Status, Waiting};
@@ -240,15 +240,28 @@ pub(crate) fn say(line: &str) {
 }
 
 /// Prints lines on standard output, for as long as somebody reads them.
-pub(crate) fn print(lines: impl Display) {
-    let _ = writeln!(stdout().lock(), "{lines}");
+///
+/// # Errors
+///
+/// When they are lost, as on a full disk: a script must not take what is there for the answer.
+pub(crate) fn print(lines: impl Display) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    match writeln!(out, "{lines}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::system("cannot write to standard output", error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints one JSON value.
-pub(crate) fn print_json(value: &impl Serialize) {
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        print(text);
-    }
+///
+/// # Errors
+///
+/// As for [`print`].
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    print(text.map_err(|error| Failure::system("cannot write JSON", error))?)
 }
 
 #[cfg(test)]
