@@ -258,7 +258,7 @@ pub(crate) fn print(lines: impl Display) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// As for [`print`].
+/// As for [`print()`].
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
     print(text.map_err(|error| Failure::system("cannot write JSON", error))?)
