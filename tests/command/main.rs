@@ -11,6 +11,8 @@ mod guarded;
 mod json;
 mod killed;
 mod losing;
+#[cfg(any(feature = "mongo", feature = "nats"))]
+mod on_a_server;
 #[cfg(feature = "mongo")]
 mod on_mongo;
 #[cfg(feature = "nats")]

@@ -1,9 +1,9 @@
 //! The same command with its leases on NATS.
 
-use serde_json::Value;
 use testbed::{Server, nats};
 
-use crate::scene::{SECOND, Scene, stands_still, text, ticking};
+use crate::on_a_server;
+use crate::scene::{SECOND, Scene, text};
 
 /// A server, and a bucket on it that was used before.
 fn on_nats() -> (Server, Scene) {
@@ -14,29 +14,16 @@ fn on_nats() -> (Server, Scene) {
     (server, scene)
 }
 
-/// One shell holds, another one is refused, looks, waits and follows with a higher epoch.
 #[test]
 fn two_shells_take_turns() {
     let (_server, scene) = on_nats();
-    let gate = scene.path("gate");
-    let script = format!("until [ -e {} ]; do sleep .02; done", gate.display());
-    let mut job = scene.shell("job", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &script]);
-    scene.wait_for_state("job", "exclusive");
-    let epoch = scene.epoch("job");
+    on_a_server::two_shells_take_turns(&scene);
+}
 
-    let refused = scene.output(&["run", "--no-wait", "job", "--", "true"]);
-    assert_eq!(refused.status.code(), Some(75), "{}", text(&refused.stderr));
-    let listed = scene.output(&["list", "--json"]);
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    let names: Vec<_> = listed.as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
-    assert!(names.contains(&Value::from("job")), "{listed}");
-
-    let mut next = scene.shell("next", &["run", "--wait", "20s", "job", "--", "true"]);
-    std::fs::write(gate, "").unwrap();
-    assert_eq!(job.exit_within(SECOND * 10), Some(0), "{}", job.told());
-    assert_eq!(next.exit_within(SECOND * 10), Some(0), "{}", next.told());
-    assert!(scene.epoch("job") > epoch);
-    assert_eq!(scene.state("job"), "free");
+#[test]
+fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
+    let (server, scene) = on_nats();
+    on_a_server::a_server_that_stops_ends_the_whole_group_within_the_ttl(&server, &scene);
 }
 
 /// An operator takes the lease away: the command is ended at the next renewal.
@@ -48,25 +35,4 @@ fn a_broken_lease_ends_the_command() {
     let broken = scene.output(&["break", "job", "--force", "--why", "a test"]);
     assert!(broken.status.success(), "{}", text(&broken.stderr));
     assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
-}
-
-/// The server stops. The command and all it has started are ended before the ttl is over, though
-/// they do not listen, and whoever comes when the server is back begins later. (Case 51.)
-#[test]
-fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
-    let (server, scene) = on_nats();
-    let log = scene.path("log");
-    let script = format!("trap '' TERM; (trap '' TERM; {}) ; true", ticking(&log));
-    let args = ["run", "--ttl", "3s", "--kill-grace", "500ms", "job", "--", "sh", "-c", &script];
-    let mut job = scene.shell("job", &args);
-    scene.lines("log", 5);
-
-    server.pause().unwrap();
-    assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
-    assert!(stands_still(&log));
-
-    server.resume().unwrap();
-    let next = scene.output(&["run", "--wait", "20s", "job", "--", "date", "+%s%N"]);
-    assert!(next.status.success(), "{}", text(&next.stderr));
-    assert!(scene.lines("log", 1).last().unwrap().as_str() < text(&next.stdout).trim());
 }
