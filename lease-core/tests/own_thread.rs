@@ -160,3 +160,33 @@ fn a_coordinator_outlives_its_runtime() {
         let _ = old.release().await.unwrap();
     });
 }
+
+/// The keeper sleeps until the long lease is due, and is woken for the short one.
+#[tokio::test]
+async fn a_short_lease_beside_a_long_one_is_renewed_in_time() {
+    let store = Memory::new();
+    let leases = coordinator(&store, SECOND * 60);
+    let long = leases.exclusive("long").acquire().await.unwrap();
+    // Long enough for the keeper to have gone to sleep.
+    std::thread::sleep(SECOND / 10);
+    let second = Timing::with_ttl(SECOND).build().unwrap();
+    let short = leases.exclusive("short").timing(second).acquire().await.unwrap();
+
+    std::thread::sleep(SECOND * 2);
+
+    short.check().unwrap();
+    long.check().unwrap();
+}
+
+/// And for a long one that is made short.
+#[tokio::test]
+async fn a_lease_that_is_made_short_is_renewed_in_time() {
+    let store = Memory::new();
+    let mut lease = coordinator(&store, SECOND * 60).exclusive("job").acquire().await.unwrap();
+    std::thread::sleep(SECOND / 10);
+    lease.retime(Timing::with_ttl(SECOND).build().unwrap()).unwrap();
+
+    std::thread::sleep(SECOND * 2);
+
+    lease.check().unwrap();
+}

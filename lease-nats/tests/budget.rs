@@ -1,4 +1,4 @@
-//! What each step costs, in requests, counted exactly; and how long it takes that somebody waits.
+//! What each step costs, in requests, counted exactly; and that who waits asks nothing.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -191,23 +191,22 @@ async fn a_thousand_leases_are_renewed_side_by_side() {
     assert!(all < one * 50, "{LEASES} took {all:?}, and one {one:?}");
 }
 
-/// What a waiter waits after the release, the best of several: others use this machine too.
+/// Nobody asks again and again: the release itself wakes who waits, who then asks once.
 #[tokio::test]
-async fn a_waiter_follows_within_milliseconds() {
+async fn a_waiter_is_woken_by_the_release_and_takes_with_one_look() {
     let bucket = Bucket::at(shared().url(), 1).await;
     let (ann, bob) = (bucket.connect().await, bucket.connect().await);
     let job = name("job");
-    let mut best = Duration::MAX;
-    for _ in 0..10 {
-        let (_, anns) = takes(&ann, &job).await;
-        let mut watch = bob.watch(&job).await.expect("push is promised");
-        let start = SystemClock.now();
-        ann.withdraw(&anns.holding).await.expect("the store answers");
-        watch.changed().await.expect("push is there");
-        let (_, bobs) = takes(&bob, &job).await;
-        best = best.min(SystemClock.now().since(start));
-        releases(&bob, &bobs.holding).await;
-        pass(Duration::from_millis(10)).await;
-    }
-    assert!(best < Duration::from_millis(10), "the hand-over took {best:?} at the best");
+    let (_, anns) = takes(&ann, &job).await;
+    let mut watch = bob.watch(&job).await.expect("push is promised");
+
+    let (waiting, woken) = cost(&bob, async {
+        let (woken, withdrawn) = tokio::join!(watch.changed(), ann.withdraw(&anns.holding));
+        withdrawn.expect("the store answers");
+        woken
+    })
+    .await;
+    woken.expect("push is there");
+    let (taking, _) = takes(&bob, &job).await;
+    assert_eq!((waiting, taking), (0, 2), "to wait, and to look and write");
 }

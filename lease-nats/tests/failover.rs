@@ -47,8 +47,9 @@ struct Field {
 }
 
 impl Field {
-    async fn start(url: &str, replicas: u8) -> Self {
-        let bucket = Bucket::at(url, replicas).await;
+    /// Workers that reach the servers by `doors` in turn; each is one URL or several.
+    async fn start(doors: &[&str], replicas: u8) -> Self {
+        let bucket = Bucket::at(&doors.join(","), replicas).await;
         // Three servers place no bucket before they agree on a leader.
         bucket.connect().await;
         let mut field = Self {
@@ -59,7 +60,8 @@ impl Field {
             workers: Vec::new(),
         };
         for worker in 0..WORKERS {
-            let options = Options::new(url.split(','), &field.bucket.bucket).timeout(TIMEOUT);
+            let door = doors[worker % doors.len()].split(',');
+            let options = Options::new(door, &field.bucket.bucket).timeout(TIMEOUT);
             let (open, held) = (Arc::clone(&field.open), Arc::clone(&field.held));
             let slowest = Arc::clone(&field.slowest);
             field.workers.push(tokio::spawn(async move {
@@ -170,7 +172,7 @@ fn note(slowest: &Mutex<Duration>, start: Moment) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_and_a_stopped_leader_let_nobody_in_twice() {
     let mut cluster = testbed::nats::Cluster::start().unwrap();
-    let field = Field::start(cluster.url(), 3).await;
+    let field = Field::start(&[cluster.url()], 3).await;
     field.goes_on().await;
 
     let leader = field.leader().await;
@@ -191,7 +193,7 @@ async fn a_killed_and_a_stopped_leader_let_nobody_in_twice() {
 async fn the_oldest_servers_let_nobody_in_twice_either() {
     let cluster = Server::cluster(OLDEST);
     let urls: Vec<&str> = cluster.iter().map(Server::url).collect();
-    let field = Field::start(&urls.join(","), 3).await;
+    let field = Field::start(&[&urls.join(",")], 3).await;
     field.goes_on().await;
 
     let leader = field.leader().await;
@@ -209,7 +211,8 @@ async fn the_oldest_servers_let_nobody_in_twice_either() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_is_cut_off_lets_nobody_in_twice() {
     let cluster = CutCluster::start().await;
-    let field = Field::start(&cluster.url(), 3).await;
+    // Two workers at each server: those at the one that is cut off get nothing until it is healed.
+    let field = Field::start(&cluster.urls(), 3).await;
     field.goes_on().await;
 
     let leader = field.leader().await;
@@ -225,7 +228,7 @@ async fn a_leader_that_is_cut_off_lets_nobody_in_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_server_that_dies_and_comes_back_lets_nobody_in_twice() {
     let mut server = support::server::own();
-    let field = Field::start(server.url(), 1).await;
+    let field = Field::start(&[server.url()], 1).await;
     field.goes_on().await;
     for _ in 0..2 {
         server.kill().unwrap();

@@ -77,7 +77,7 @@ async fn drive(inner: Weak<Inner>, _ended: DropGuard) {
         // Not held while asleep: whoever drops the last handle ends this loop.
         let Some((batches, wake_at)) = inner.upgrade().map(|inner| {
             let mut engine = inner.engine();
-            (engine.begin(), engine.wake_at())
+            (engine.begin(), engine.arm())
         }) else {
             return;
         };

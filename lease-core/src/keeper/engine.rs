@@ -28,11 +28,13 @@ pub(super) struct Engine {
     pub(super) clock: Arc<dyn Clock>,
     schedule: Schedule,
     shared: HashMap<LeaseId, Arc<Shared>>,
+    /// When the driver looks again by itself; never, where that is nothing.
+    armed: Option<Moment>,
 }
 
 impl Engine {
     pub(super) fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, jitter: Jitter) -> Self {
-        Self { backend, clock, schedule: Schedule::new(jitter), shared: HashMap::new() }
+        Self { backend, clock, schedule: Schedule::new(jitter), shared: HashMap::new(), armed: None }
     }
 
     pub(super) fn add(&mut self, id: LeaseId, shared: Arc<Shared>, timing: Timing, sent: Moment) {
@@ -60,8 +62,19 @@ impl Engine {
         self.shared.contains_key(&id)
     }
 
-    pub(super) fn wake_at(&self) -> Option<Moment> {
-        self.schedule.wake_at()
+    /// When the driver must look again; it is taken to do so from now on.
+    pub(super) fn arm(&mut self) -> Option<Moment> {
+        self.armed = self.schedule.wake_at();
+        self.armed
+    }
+
+    /// Whether something is due before the driver would look by itself.
+    ///
+    /// To wake another thread costs more than all else that a lease in memory does, and a lease
+    /// that is granted is rarely due before those that are there.
+    pub(super) fn is_due_before_armed(&self) -> bool {
+        let Some(due) = self.schedule.wake_at() else { return false };
+        self.armed.is_none_or(|armed| due < armed)
     }
 
     /// Ends what has run out, and sends what is due.

@@ -94,8 +94,8 @@ impl KeeperHandle {
         Self { inner }
     }
 
-    /// Starts the driver if it does not run, or not any more since its runtime has ended. Called before the store is asked for anything, so
-    /// that no lease is ever granted that nobody would keep.
+    /// Starts the driver if it does not run, or not any more since its runtime has ended. Called
+    /// before the store is asked for anything, so that no lease is granted that nobody would keep.
     pub(crate) fn start(&self) -> Result<()> {
         let mut driver = self.inner.driver();
         if driver.as_ref().is_some_and(Driver::is_alive) {
@@ -112,14 +112,23 @@ impl KeeperHandle {
     /// Keeps a lease that was granted by a request sent at `sent`.
     pub(crate) fn keep(&self, shared: &Arc<Shared>, timing: Timing, sent: Moment) -> LeaseId {
         let id = LeaseId(self.inner.next.fetch_add(1, Ordering::Relaxed));
-        self.inner.engine().add(id, shared.clone(), timing, sent);
-        self.inner.nudge.notify_one();
+        self.change(|engine| engine.add(id, shared.clone(), timing, sent));
         id
     }
 
     pub(crate) fn retime(&self, id: LeaseId, timing: Timing) {
-        self.inner.engine().retime(id, timing);
-        self.inner.nudge.notify_one();
+        self.change(|engine| engine.retime(id, timing));
+    }
+
+    /// Changes what is due, and wakes the driver where it would look too late.
+    fn change(&self, change: impl FnOnce(&mut Engine)) {
+        let mut engine = self.inner.engine();
+        change(&mut engine);
+        let wake = engine.is_due_before_armed();
+        drop(engine);
+        if wake {
+            self.inner.nudge.notify_one();
+        }
     }
 
     /// Ends the lease and removes its record; in the background if the caller stops waiting.

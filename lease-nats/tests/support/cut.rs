@@ -40,8 +40,8 @@ impl CutCluster {
         Self { nodes: (0..3).map(start).collect(), cables }
     }
 
-    pub fn url(&self) -> String {
-        self.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",")
+    pub fn urls(&self) -> Vec<&str> {
+        self.nodes.iter().map(Server::url).collect()
     }
 
     /// Cuts one off from the others, in the middle of whatever they say.
