@@ -22,7 +22,11 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 20;
+
+/// How many cycles each makes before it is the next one's turn: so that it finds the disk and its
+/// cache as it left them itself, not as a cycle that sleeps or flushes nothing did.
+const A_TURN: usize = 10;
 
 /// What borg waits between its two looks, on local disks.
 const BORG_SLEEP: Duration = Duration::from_millis(10);
@@ -48,16 +52,20 @@ async fn measure() {
     let flushed = LocalFileSystem::new_with_prefix(&locks).unwrap().with_fsync(true);
 
     let mut times: [Vec<Duration>; 6] = Default::default();
-    for _ in 0..ROUNDS {
-        times[0].push(cycle(&durable, "durable", Mode::Exclusive).await);
-        times[1].push(cycle(&loose, "loose", Mode::Exclusive).await);
-        times[2].push(cycle(&loose, "writers", Mode::Writer).await);
-        times[3].push(borgs_cycle(&borg, Some(BORG_SLEEP)).await);
-        times[4].push(borgs_cycle(&borg, None).await);
-        times[5].push(borgs_cycle(&flushed, Some(BORG_SLEEP)).await);
+    for turn in (0..ROUNDS).flat_map(|_| 0..6) {
+        for _ in 0..A_TURN {
+            times[turn].push(match turn {
+                0 => cycle(&durable, "durable", Mode::Exclusive).await,
+                1 => cycle(&loose, "loose", Mode::Exclusive).await,
+                2 => cycle(&loose, "writers", Mode::Writer).await,
+                3 => borgs_cycle(&borg, Some(BORG_SLEEP)).await,
+                4 => borgs_cycle(&borg, None).await,
+                _ => borgs_cycle(&flushed, Some(BORG_SLEEP)).await,
+            });
+        }
     }
     let [durable, loose, writer, slept, awake, flushed] = times.map(median);
-    println!("acquire and release in a folder, median of {ROUNDS}, in turn:");
+    println!("acquire and release in a folder, median of {}, in turn:", ROUNDS * A_TURN);
     for (what, time) in [
         ("exclusive, durable", durable),
         ("exclusive, not durable", loose),

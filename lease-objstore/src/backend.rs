@@ -2,14 +2,16 @@
 
 use async_trait::async_trait;
 use lease_core::backend::{
-    Broken, Committed, Confirmed, Evicted, Installed, Registered, Renewed, Withdrawn,
+    Broken, Committed, Confirmed, Draining, Evicted, Installed, Joined, Registered, Renewed, Taken,
+    Withdrawn,
 };
 use lease_core::{
-    Backend, BreakNote, Capabilities, Claim, HolderInfo, Holding, Judged, Name, Nonce, Result,
-    Snapshot, Target,
+    Backend, BreakNote, Capabilities, Claim, HolderInfo, Holding, Judged, Name, Nonce, Policy,
+    Result, Snapshot, Target, handshake,
 };
 
 use crate::error::KIND;
+use crate::one_go::in_one_go;
 use crate::store::ObjStore;
 
 #[async_trait]
@@ -56,7 +58,11 @@ impl Backend for ObjStore {
     }
 
     async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn> {
-        self.withdraw_own(mine).await
+        if !self.goes_in_one() {
+            return self.withdraw_own(mine).await;
+        }
+        let (store, mine) = (self.clone(), mine.clone());
+        in_one_go(async move { store.withdraw_own(&mine).await }).await
     }
 
     async fn evict(&self, name: &Name, target: &Target, judged: Judged) -> Result<Evicted> {
@@ -73,5 +79,28 @@ impl Backend for ObjStore {
 
     async fn names(&self) -> Result<Vec<Name>> {
         self.all_names().await
+    }
+
+    async fn join(&self, claim: &Claim, policy: &Policy) -> Result<Joined> {
+        if !self.goes_in_one() {
+            return handshake::join(self, claim, policy).await;
+        }
+        let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
+        in_one_go(async move { handshake::join(&store, &claim, &policy).await }).await
+    }
+
+    async fn take(
+        &self,
+        claim: &Claim,
+        draining: Option<&Draining>,
+        policy: &Policy,
+    ) -> Result<Taken> {
+        if !self.goes_in_one() {
+            return handshake::take(self, claim, draining, policy).await;
+        }
+        let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
+        let draining = draining.cloned();
+        in_one_go(async move { handshake::take(&store, &claim, draining.as_ref(), &policy).await })
+            .await
     }
 }

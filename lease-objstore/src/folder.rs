@@ -19,8 +19,8 @@ use object_store::{
     CopyOptions, Error as Driver, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
-use tokio::task::spawn_blocking;
 
+use crate::one_go::request;
 use crate::publish::{How, publish, remove};
 
 /// A folder as an object store. Clones are one folder.
@@ -70,7 +70,7 @@ impl ObjectStore for Folder {
         };
         let (root, path) = (Arc::clone(&self.path), self.at(Some(location)));
         let how = How { create, durable: self.durable };
-        let published = spawn_blocking(move || {
+        let published = request(move || {
             let body: Vec<&[u8]> = payload.iter().map(AsRef::as_ref).collect();
             publish(&root, &path, &body, how)
         });
@@ -106,7 +106,7 @@ impl ObjectStore for Folder {
         stream::once(async move {
             let locations: Vec<Path> = locations.try_collect().await?;
             let paths: Vec<_> = locations.iter().map(|path| folder.at(Some(path))).collect();
-            let removed = spawn_blocking(move || remove(&paths)).await?.map_err(generic)?;
+            let removed = request(move || remove(&paths)).await?.map_err(generic)?;
             match &locations[..] {
                 [only] if removed == 0 => Err(Driver::NotFound {
                     path: only.to_string(),
@@ -131,7 +131,7 @@ impl ObjectStore for Folder {
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let (root, folder) = (Arc::clone(&self.path), self.at(prefix));
         let prefix = prefix.cloned().unwrap_or_default();
-        let listed = spawn_blocking(move || list(&root, &folder, &prefix)).await?;
+        let listed = request(move || list(&root, &folder, &prefix)).await?;
         listed.map_err(generic)
     }
 

@@ -28,6 +28,9 @@ const AT_ONCE: usize = 10;
 /// From how many claims on it is worth a request: each stays in everybody's listings till then.
 const WORTH_IT: usize = 4;
 
+/// And in a folder, where to remove a file takes less time than to look at it four times.
+const WORTH_IT_IN_A_FOLDER: usize = 1;
+
 /// How many ttls an end mark is kept.
 const TTLS: u32 = 4;
 
@@ -71,7 +74,8 @@ impl ObjStore {
     pub(crate) async fn clean_up(&self, mine: &Holding, listing: &Listing) {
         let name = &mine.name;
         let mut garbage = passed(listing);
-        if garbage.len() < WORTH_IT {
+        let worth_it = if self.folder.is_some() { WORTH_IT_IN_A_FOLDER } else { WORTH_IT };
+        if garbage.len() < worth_it {
             garbage.clear();
         }
         let mut old_probes = Vec::new();

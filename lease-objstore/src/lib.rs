@@ -15,6 +15,7 @@ mod listing;
 mod memo;
 mod names;
 mod objects;
+mod one_go;
 mod options;
 mod probe;
 mod publish;

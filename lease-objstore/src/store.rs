@@ -19,6 +19,9 @@ use crate::revision::Genesis;
 /// How often a create is sent whose answer was unclear and which did not show.
 pub(crate) const CREATES: usize = 2;
 
+/// From which resolution on the steps of a store's clock are waited for.
+const COARSE: Duration = Duration::from_millis(100);
+
 /// Leases in an object store or a folder. Made by [`connect`](crate::connect); clones are one
 /// client.
 #[derive(Clone, Debug)]
@@ -65,6 +68,12 @@ impl ObjStore {
 
     pub(crate) const fn resolution(&self) -> Duration {
         self.capabilities.clock_resolution
+    }
+
+    /// Whether the requests of a step are made in one go: where that saves the way to the disk, and
+    /// where no step waits for a coarse clock in the middle of it.
+    pub(crate) fn goes_in_one(&self) -> bool {
+        self.folder.is_some() && self.resolution() < COARSE
     }
 
     /// One listing, with what it teaches.
@@ -137,7 +146,6 @@ impl ObjStore {
     /// number. So nothing is granted in the first step: then an erasure that takes an epoch away
     /// comes in a later one. A fine clock has gone on before anybody can erase.
     pub(crate) async fn first_step_is_over(&self, genesis: &Genesis) {
-        const COARSE: Duration = Duration::from_millis(100);
         let step = self.resolution();
         if step < COARSE {
             return;

@@ -34,7 +34,13 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, jitter: Jitter) -> Self {
-        Self { backend, clock, schedule: Schedule::new(jitter), shared: HashMap::new(), armed: None }
+        Self {
+            backend,
+            clock,
+            schedule: Schedule::new(jitter),
+            shared: HashMap::new(),
+            armed: None,
+        }
     }
 
     pub(super) fn add(&mut self, id: LeaseId, shared: Arc<Shared>, timing: Timing, sent: Moment) {

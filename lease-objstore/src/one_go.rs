@@ -1,0 +1,121 @@
+//! All requests of one step to a folder in one go of the blocking pool.
+//!
+//! A file operation takes some microseconds; to hand it to the pool and to be woken by its answer
+//! takes several times as long, and an exclusive makes seven of them. So a step is handed over
+//! whole, and its requests are made where they are.
+//!
+//! A step that is handed over cannot be taken back, as no file operation can. When nobody waits for
+//! it any more it makes no further request: as if each had been handed over for itself.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Weak};
+
+use lease_core::Result;
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::connect::blocking;
+
+thread_local! {
+    /// Who waits for the step that this thread is busy with, if it is with one.
+    static CALLER: RefCell<Option<Weak<()>>> = const { RefCell::new(None) };
+}
+
+/// Runs a step, and all its requests to folders, in one go.
+///
+/// It must not sleep: the runtime waits for it when it shuts down.
+pub(crate) async fn in_one_go<T: Send + 'static>(
+    step: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let waiting = Arc::new(());
+    let caller = Arc::downgrade(&waiting);
+    let answer = blocking(move || {
+        let _busy = Busy::for_the(caller);
+        Handle::current().block_on(step)
+    })
+    .await;
+    drop(waiting);
+    answer
+}
+
+/// Runs one request: here, if this is within a step that goes in one, else in a go of its own.
+pub(crate) async fn request<T: Send + 'static>(
+    request: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<io::Result<T>, JoinError> {
+    match CALLER.with_borrow(Option::clone) {
+        None => spawn_blocking(request).await,
+        Some(caller) if caller.strong_count() == 0 => Ok(Err(nobody_waits())),
+        Some(_) => Ok(request()),
+    }
+}
+
+fn nobody_waits() -> io::Error {
+    io::Error::new(ErrorKind::Interrupted, "nobody waits for this any more")
+}
+
+/// While it lives this thread is busy with a step.
+struct Busy;
+
+impl Busy {
+    fn for_the(caller: Weak<()>) -> Self {
+        CALLER.set(Some(caller));
+        Self
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        CALLER.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
+
+    use super::*;
+
+    /// Tells in which thread a request is made.
+    async fn place() -> thread::ThreadId {
+        request(|| Ok(thread::current().id())).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn all_requests_of_a_step_are_made_in_one_thread() {
+        let step = async { Ok((thread::current().id(), place().await, place().await)) };
+        let (at, first, second) = in_one_go(step).await.unwrap();
+        assert_eq!((first, second), (at, at));
+        assert_ne!(at, thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn a_request_of_its_own_does_not_block_the_runtime() {
+        assert_ne!(place().await, thread::current().id());
+    }
+
+    /// The caller is gone after the first request: the second is not made.
+    #[tokio::test]
+    async fn a_step_that_nobody_waits_for_makes_no_further_request() {
+        let (begun, has_begun): (Sender<()>, Receiver<()>) = channel();
+        let (go_on, goes_on): (Sender<()>, Receiver<()>) = channel();
+        let (tell, told) = channel();
+        let step = async move {
+            place().await;
+            begun.send(()).unwrap();
+            goes_on.recv().unwrap();
+            tell.send(request(|| Ok("it was made")).await.unwrap().is_ok()).unwrap();
+            Ok(())
+        };
+        let step = tokio::spawn(in_one_go(step));
+        tokio::task::yield_now().await;
+        has_begun.recv().unwrap();
+
+        step.abort();
+        assert!(step.await.unwrap_err().is_cancelled());
+        go_on.send(()).unwrap();
+
+        assert!(!told.recv().unwrap());
+    }
+}
