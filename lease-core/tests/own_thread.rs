@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::memory::Memory;
 use lease_core::{Coordinator, Error, LossReason, Status, Timing};
 
@@ -158,6 +159,34 @@ fn a_coordinator_outlives_its_runtime() {
         lease.check().unwrap();
         lease.release().await.unwrap();
         let _ = old.release().await.unwrap();
+    });
+}
+
+/// The runtime ends while a renewal is under way. Nobody will hear its answer: the lease is renewed
+/// again as soon as there is another runtime.
+#[test]
+fn a_renewal_that_ended_with_its_runtime_is_sent_again() {
+    let store = Faulty::new(Arc::new(Memory::new()));
+    store.next(Method::Renew, Fault::hangs());
+    let leases = Coordinator::builder(Arc::new(store.clone()))
+        .timing(Timing::with_ttl(SECOND * 3).build().unwrap())
+        .keeper(KeeperMode::CurrentRuntime)
+        .build();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let first = runtime();
+    let old = first.block_on(async {
+        let old = leases.exclusive("old").acquire().await.unwrap();
+        while store.calls(Method::Renew) == 0 {
+            tokio::time::sleep(SECOND / 100).await;
+        }
+        old
+    });
+    drop(first);
+
+    runtime().block_on(async {
+        let _new = leases.exclusive("new").acquire().await.unwrap();
+        tokio::time::sleep(SECOND * 4).await;
+        old.check().unwrap();
     });
 }
 

@@ -11,7 +11,6 @@ use lease_core::{
 };
 
 use crate::error::KIND;
-use crate::one_go::in_one_go;
 use crate::store::ObjStore;
 
 #[async_trait]
@@ -58,11 +57,8 @@ impl Backend for ObjStore {
     }
 
     async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn> {
-        if !self.goes_in_one() {
-            return self.withdraw_own(mine).await;
-        }
         let (store, mine) = (self.clone(), mine.clone());
-        in_one_go(async move { store.withdraw_own(&mine).await }).await
+        self.step(async move { store.withdraw_own(&mine).await }).await
     }
 
     async fn evict(&self, name: &Name, target: &Target, judged: Judged) -> Result<Evicted> {
@@ -82,11 +78,8 @@ impl Backend for ObjStore {
     }
 
     async fn join(&self, claim: &Claim, policy: &Policy) -> Result<Joined> {
-        if !self.goes_in_one() {
-            return handshake::join(self, claim, policy).await;
-        }
         let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
-        in_one_go(async move { handshake::join(&store, &claim, &policy).await }).await
+        self.step(async move { handshake::join(&store, &claim, &policy).await }).await
     }
 
     async fn take(
@@ -95,12 +88,9 @@ impl Backend for ObjStore {
         draining: Option<&Draining>,
         policy: &Policy,
     ) -> Result<Taken> {
-        if !self.goes_in_one() {
-            return handshake::take(self, claim, draining, policy).await;
-        }
         let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
         let draining = draining.cloned();
-        in_one_go(async move { handshake::take(&store, &claim, draining.as_ref(), &policy).await })
+        self.step(async move { handshake::take(&store, &claim, draining.as_ref(), &policy).await })
             .await
     }
 }

@@ -5,22 +5,24 @@
 //! one: a lease that is left out looks free. About writing see [`publish`].
 
 use std::fmt;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{
-    CopyOptions, Error as Driver, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    Attributes, CopyOptions, Error as Driver, GetOptions, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result,
 };
 
-use crate::one_go::request;
+use crate::one_go::{self, request};
 use crate::publish::{How, publish, remove};
 
 /// A folder as an object store. Clones are one folder.
@@ -93,8 +95,39 @@ impl ObjectStore for Folder {
         Err(self.cannot("put in parts"))
     }
 
+    /// Within a step its own way, for the driver's goes by the blocking pool.
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.reads.get_opts(location, options).await
+        if !one_go::is_on() {
+            return self.reads.get_opts(location, options).await;
+        }
+        if options.range.is_some() {
+            return Err(self.cannot("get a part within a step"));
+        }
+        let (path, at) = (self.at(Some(location)), location.clone());
+        let opened = request(move || open(&path, at)).await?;
+        let (mut file, meta) = opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Driver::NotFound { path: location.to_string(), source: error.into() }
+            }
+            _ => generic(error),
+        })?;
+        options.check_preconditions(&meta)?;
+        let read = async move {
+            let body = request(move || {
+                let mut body = Vec::new();
+                file.read_to_end(&mut body)?;
+                Ok(Bytes::from(body))
+            });
+            body.await?.map_err(generic)
+        };
+        Ok(GetResult {
+            // Not read before it is asked for: a stray may be of any size.
+            payload: GetResultPayload::Stream(stream::once(read).boxed()),
+            range: 0..meta.size,
+            meta,
+            attributes: Attributes::default(),
+            extensions: Default::default(),
+        })
     }
 
     /// All of them in one go, as far as they are there.
@@ -140,8 +173,46 @@ impl ObjectStore for Folder {
     }
 }
 
+/// A file and what it is. A folder is no file.
+fn open(path: &FilePath, location: Path) -> io::Result<(File, ObjectMeta)> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(io::Error::new(ErrorKind::NotFound, "it is a folder"));
+    }
+    let shown = shown(location, &meta)?;
+    Ok((file, shown))
+}
+
+fn shown(location: Path, meta: &fs::Metadata) -> io::Result<ObjectMeta> {
+    Ok(ObjectMeta {
+        location,
+        last_modified: meta.modified()?.into(),
+        size: meta.len(),
+        e_tag: Some(tag(meta)?),
+        version: None,
+    })
+}
+
+/// How often a folder is listed in which files come and go meanwhile.
+const LISTINGS: usize = 16;
+
 /// All files and folders in `folder`. A folder that is not there is empty, if the root is there.
+///
+/// It shows all that was there from its begin to its end. The names are read before the files are
+/// looked at; where one of them is gone by then, others may have come that took its place, and a
+/// listing without either would show a lease as free.
 fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListResult> {
+    for _ in 0..LISTINGS {
+        if let Some(listed) = list_once(root, folder, prefix)? {
+            return Ok(listed);
+        }
+    }
+    Err(io::Error::new(ErrorKind::Interrupted, "files come and go faster than they can be listed"))
+}
+
+/// The same; nothing if a file went between its name and the look at it.
+fn list_once(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<Option<ListResult>> {
     let mut listed = ListResult {
         common_prefixes: Vec::new(),
         objects: Vec::new(),
@@ -151,7 +222,7 @@ fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListRes
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::read_dir(root)?;
-            return Ok(listed);
+            return Ok(Some(listed));
         }
         Err(error) => return Err(error),
     };
@@ -172,23 +243,17 @@ fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListRes
         // Neither links nor pipes: all that the library writes are plain files.
         let meta = match entry.metadata() {
             Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let location = prefix.clone().join(part);
         if meta.is_dir() {
             listed.common_prefixes.push(location);
         } else if meta.is_file() {
-            listed.objects.push(ObjectMeta {
-                location,
-                last_modified: meta.modified()?.into(),
-                size: meta.len(),
-                e_tag: Some(tag(&meta)?),
-                version: None,
-            });
+            listed.objects.push(shown(location, &meta)?);
         }
     }
-    Ok(listed)
+    Ok(Some(listed))
 }
 
 /// Whether this is the name of a file that is being written, or was when its writer was killed:
@@ -262,6 +327,29 @@ mod tests {
         assert!(!path.exists(), "a heartbeat made the folder again");
         fs::write(&path, "").unwrap();
         store.list_with_delimiter(Some(&name)).await.unwrap_err();
+    }
+
+    /// One file takes the place of the other, again and again; there is always one.
+    #[test]
+    fn a_listing_shows_one_of_two_files_that_take_turns() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("name");
+        fs::create_dir(&folder).unwrap();
+        let file = |n: u32| folder.join(format!("x-{n}"));
+        fs::write(file(0), "").unwrap();
+        std::thread::scope(|scope| {
+            let turns = scope.spawn(|| {
+                for n in 1..=3000 {
+                    fs::write(file(n), "").unwrap();
+                    fs::remove_file(file(n - 1)).unwrap();
+                }
+            });
+            while !turns.is_finished() {
+                // That it cannot be told is an answer too.
+                let Ok(listed) = list(root.path(), &folder, &Path::from("name")) else { continue };
+                assert!(!listed.objects.is_empty(), "it looks free");
+            }
+        });
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Two kinds of garbage, with two reasons why it may go. An exclusive's claim below the highest
 //! granted one decides nothing: the next number and the epoch come from higher ones, and whoever
 //! still owns it finds the higher one at its next check. It may go at once; the last but one stays
-//! as well, since a listing of a folder is no snapshot: one that began before the highest was
-//! granted could otherwise show neither. A writer's end mark, and the claim of an exclusive that
+//! as well, since a listing of a folder is no snapshot: one that read the names before the highest was
+//! granted could otherwise show neither. (One that finds a file gone that it read the name of begins
+//! anew.) A writer's end mark, and the claim of an exclusive that
 //! withdrew before it was granted, is what turns a late heartbeat of its owner away; it stays until
 //! four ttls have passed since.
 
@@ -14,10 +15,10 @@ use lease_core::{Holding, Name, Nonce};
 use object_store::path::Path;
 
 use crate::body::Body;
-use crate::connect::blocking;
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Files, Listing, Mark};
+use crate::one_go::request;
 use crate::staging;
 use crate::steps::evict::Verdict;
 use crate::store::ObjStore;
@@ -152,9 +153,9 @@ impl ObjStore {
             return;
         }
         let (folder, now) = (folder.join(name.portable()), self.memo.now(here, staging::OLD));
-        let swept = blocking(move || Ok(staging::sweep(&folder, now))).await;
-        if let Ok(1..) = swept {
-            tracing::debug!(%name, files = swept.unwrap_or(0), "staging files were left behind");
+        let swept = request(move || Ok(staging::sweep(&folder, now))).await;
+        if let Ok(Ok(files @ 1..)) = swept {
+            tracing::debug!(%name, files, "staging files were left behind");
         }
     }
 }

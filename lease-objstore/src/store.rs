@@ -13,6 +13,7 @@ use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Listing, Seen};
 use crate::memo::{DRIFT, Known, Memo, Wrote};
 use crate::objects::{Created, Keep, Objects, nonsense};
+use crate::one_go::in_one_go;
 use crate::probe::Findings;
 use crate::revision::Genesis;
 
@@ -70,10 +71,16 @@ impl ObjStore {
         self.capabilities.clock_resolution
     }
 
-    /// Whether the requests of a step are made in one go: where that saves the way to the disk, and
+    /// Runs a step: in one go where that saves the way to the disk for each of its requests, and
     /// where no step waits for a coarse clock in the middle of it.
-    pub(crate) fn goes_in_one(&self) -> bool {
-        self.folder.is_some() && self.resolution() < COARSE
+    pub(crate) async fn step<T: Send + 'static>(
+        &self,
+        step: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        match self.folder.is_some() && self.resolution() < COARSE {
+            true => in_one_go(step).await,
+            false => step.await,
+        }
     }
 
     /// One listing, with what it teaches.

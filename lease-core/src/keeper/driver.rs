@@ -71,7 +71,12 @@ impl Driver {
 /// Turns the engine until its last coordinator and lease are gone, and tells when that is over,
 /// however it ends.
 async fn drive(inner: Weak<Inner>, _ended: DropGuard) {
-    let Some((clock, nudge)) = inner.upgrade().map(|inner| inner.clock_and_nudge()) else { return };
+    let Some((clock, nudge)) = inner.upgrade().map(|inner| {
+        inner.take_over();
+        inner.clock_and_nudge()
+    }) else {
+        return;
+    };
     let mut renewals = FuturesUnordered::new();
     loop {
         // Not held while asleep: whoever drops the last handle ends this loop.

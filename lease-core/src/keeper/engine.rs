@@ -138,6 +138,15 @@ impl Engine {
         })
     }
 
+    /// Takes the renewals in flight for unanswered: who waited for their answers is gone.
+    pub(super) fn forget_in_flight(&mut self) {
+        for (id, sent) in self.schedule.in_flight() {
+            let unanswered =
+                Error::unclear(self.backend.kind(), "the runtime of a renewal has ended");
+            self.finish(Answers { sent, answers: vec![(id, Err(unanswered))] });
+        }
+    }
+
     /// Tells the leases what came of a batch.
     pub(super) fn finish(&mut self, batch: Answers) {
         let now = self.clock.now();

@@ -58,6 +58,12 @@ impl Inner {
         self.removals.clone()
     }
 
+    /// Begins where an earlier driver was ended with its runtime, if one was.
+    pub(super) fn take_over(&self) {
+        self.engine().forget_in_flight();
+        self.answered.notify_waiters();
+    }
+
     pub(super) fn finish(&self, answers: Answers) {
         self.engine().finish(answers);
         self.answered.notify_waiters();

@@ -127,6 +127,12 @@ impl Schedule {
         self.leases.get(&id).is_some_and(|kept| kept.in_flight.is_some())
     }
 
+    /// The renewals in flight, and when each was sent.
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<(LeaseId, Moment)> {
+        self.leases.iter().filter_map(|(id, kept)| Some((*id, kept.in_flight?))).collect()
+    }
+
     /// How many leases are kept.
     #[must_use]
     pub fn len(&self) -> usize {

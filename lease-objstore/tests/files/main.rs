@@ -16,6 +16,7 @@ mod full_disk;
 mod half_written;
 mod orders;
 mod permissions;
+mod pool;
 mod races;
 mod staging;
 mod stale;
