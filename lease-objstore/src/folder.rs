@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
-use object_store::path::{Path, PathPart};
+use object_store::path::Path;
 use object_store::{
     Attributes, CopyOptions, Error as Driver, GetOptions, GetResult, GetResultPayload, ListResult,
     MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
@@ -24,6 +24,10 @@ use object_store::{
 
 use crate::one_go::{self, request};
 use crate::publish::{How, publish, remove};
+
+mod list;
+
+use list::list;
 
 /// A folder as an object store. Clones are one folder.
 #[derive(Clone, Debug)]
@@ -194,68 +198,6 @@ fn shown(location: Path, meta: &fs::Metadata) -> io::Result<ObjectMeta> {
     })
 }
 
-/// How often a folder is listed in which files come and go meanwhile.
-const LISTINGS: usize = 16;
-
-/// All files and folders in `folder`. A folder that is not there is empty, if the root is there.
-///
-/// It shows all that was there from its begin to its end. The names are read before the files are
-/// looked at; where one of them is gone by then, others may have come that took its place, and a
-/// listing without either would show a lease as free.
-fn list(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<ListResult> {
-    for _ in 0..LISTINGS {
-        if let Some(listed) = list_once(root, folder, prefix)? {
-            return Ok(listed);
-        }
-    }
-    Err(io::Error::new(ErrorKind::Interrupted, "files come and go faster than they can be listed"))
-}
-
-/// The same; nothing if a file went between its name and the look at it.
-fn list_once(root: &FilePath, folder: &FilePath, prefix: &Path) -> io::Result<Option<ListResult>> {
-    let mut listed = ListResult {
-        common_prefixes: Vec::new(),
-        objects: Vec::new(),
-        extensions: Default::default(),
-    };
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::read_dir(root)?;
-            return Ok(Some(listed));
-        }
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let entry = entry?;
-        // A name that no object can have is a stray of somebody else's, and so is a staging file.
-        let Some(part) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| PathPart::parse(name).ok())
-            .map(|part| part.as_ref().to_owned())
-        else {
-            continue;
-        };
-        if is_staging(&part) {
-            continue;
-        }
-        // Neither links nor pipes: all that the library writes are plain files.
-        let meta = match entry.metadata() {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let location = prefix.clone().join(part);
-        if meta.is_dir() {
-            listed.common_prefixes.push(location);
-        } else if meta.is_file() {
-            listed.objects.push(shown(location, &meta)?);
-        }
-    }
-    Ok(Some(listed))
-}
-
 /// Whether this is the name of a file that is being written, or was when its writer was killed:
 /// it is written as `name#<number>` and then linked or renamed to `name`.
 pub(crate) fn is_staging(file: &str) -> bool {
@@ -327,29 +269,6 @@ mod tests {
         assert!(!path.exists(), "a heartbeat made the folder again");
         fs::write(&path, "").unwrap();
         store.list_with_delimiter(Some(&name)).await.unwrap_err();
-    }
-
-    /// One file takes the place of the other, again and again; there is always one.
-    #[test]
-    fn a_listing_shows_one_of_two_files_that_take_turns() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("name");
-        fs::create_dir(&folder).unwrap();
-        let file = |n: u32| folder.join(format!("x-{n}"));
-        fs::write(file(0), "").unwrap();
-        std::thread::scope(|scope| {
-            let turns = scope.spawn(|| {
-                for n in 1..=3000 {
-                    fs::write(file(n), "").unwrap();
-                    fs::remove_file(file(n - 1)).unwrap();
-                }
-            });
-            while !turns.is_finished() {
-                // That it cannot be told is an answer too.
-                let Ok(listed) = list(root.path(), &folder, &Path::from("name")) else { continue };
-                assert!(!listed.objects.is_empty(), "it looks free");
-            }
-        });
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! granted one decides nothing: the next number and the epoch come from higher ones, and whoever
 //! still owns it finds the higher one at its next check. It may go at once; the last but one stays
 //! as well, since a listing of a folder is no snapshot: one that read the names before the highest was
-//! granted could otherwise show neither. (One that finds a file gone that it read the name of begins
-//! anew.) A writer's end mark, and the claim of an exclusive that
+//! granted could otherwise show neither. (Where two were granted since, the first is gone, and then a
+//! listing begins anew.) A writer's end mark, and the claim of an exclusive that
 //! withdrew before it was granted, is what turns a late heartbeat of its owner away; it stays until
 //! four ttls have passed since.
 

@@ -148,10 +148,37 @@ mod tests {
         assert_eq!(told.recv().unwrap(), [false, false]);
     }
 
-    #[tokio::test]
-    async fn a_panic_reaches_the_caller_and_leaves_the_thread_as_it_was() {
-        let step = tokio::spawn(in_one_go::<()>(async { panic!("a fault of ours") }));
-        assert!(step.await.unwrap_err().is_panic());
-        assert!(!spawn_blocking(is_on).await.unwrap());
+    /// A runtime whose pool has one thread.
+    fn one_thread() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap()
+    }
+
+    #[test]
+    fn a_step_that_nobody_waits_for_when_its_turn_comes_is_not_begun() {
+        let (go_on, goes_on): (Sender<()>, Receiver<()>) = channel();
+        let (tell, told) = channel();
+        one_thread().block_on(async {
+            let busy = spawn_blocking(move || goes_on.recv().unwrap());
+            let step = tokio::spawn(in_one_go(async move {
+                tell.send(()).unwrap();
+                Ok(())
+            }));
+            tokio::task::yield_now().await;
+            step.abort();
+            assert!(step.await.unwrap_err().is_cancelled());
+            go_on.send(()).unwrap();
+            busy.await.unwrap();
+            spawn_blocking(|| ()).await.unwrap();
+        });
+        told.recv().unwrap_err();
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_leaves_the_thread_as_it_was() {
+        one_thread().block_on(async {
+            let step = tokio::spawn(in_one_go::<()>(async { panic!("a fault of ours") }));
+            assert!(step.await.unwrap_err().is_panic());
+            assert!(!spawn_blocking(is_on).await.unwrap());
+        });
     }
 }

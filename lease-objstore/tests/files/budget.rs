@@ -159,3 +159,17 @@ async fn what_was_withdrawn_is_cleared_away_later() {
     }
     assert!(most < 70, "at most {most} files");
 }
+
+/// Each look at a folder looks at each file that is there, so what is over goes at once.
+#[tokio::test]
+async fn a_folder_keeps_the_last_two_grants() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = connect(Options::local(folder.path())).await.unwrap();
+    for _ in 0..5 {
+        let mine = acquire(&store, &exclusive()).await.holding;
+        store.withdraw(&mine).await.unwrap();
+    }
+    let own = folder.path().join(crate::people::name().portable());
+    let files = std::fs::read_dir(own).unwrap().count();
+    assert_eq!(files, 1 + 2 * 3, "where its epochs start, and of each a claim and two marks");
+}
