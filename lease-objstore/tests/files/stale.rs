@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
-use lease_core::backend::{Renewed, Withdrawn};
+use lease_core::backend::{Committed, Installed, Renewed, Withdrawn};
 use lease_core::{Backend, Grant, Holding};
 use tokio::sync::Notify;
 
@@ -120,4 +120,28 @@ async fn a_release_goes_by_nonce() {
     assert_eq!(bob.withdraw(&foreign).await.unwrap(), Withdrawn::NotThere);
     ann.confirm(&anns).await.unwrap();
     assert!(try_acquire(&bob, &exclusive()).await.is_none());
+}
+
+/// Its create came late, when the numbers around it had been used and cleared away: there is a higher
+/// claim, whose holder need not have seen this one. (Rule F9.)
+#[tokio::test]
+async fn a_claim_below_another_is_never_granted() {
+    let world = World::new();
+    let ann = world.client().await;
+    let claim = exclusive();
+    let seen = ann.observe(&claim.name).await.unwrap();
+    let Installed::Here(revision) = ann.install(&claim, &seen, None).await.unwrap() else {
+        panic!("nobody is there")
+    };
+    let files = world.store.files().await;
+    let (own, body) = files.iter().find(|(path, _)| path.contains("/x-")).unwrap();
+    let (folder, n) = own.rsplit_once("x-").unwrap();
+    let higher = format!("{folder}x-{:016}", n.parse::<u64>().unwrap() + 1);
+    let nonce = claim.nonce.to_string();
+    let body = String::from_utf8(body.clone()).unwrap().replace(&nonce, &"7".repeat(nonce.len()));
+    world.store.plant(&higher, body).await;
+
+    let committed = ann.commit(&Holding::created(&claim, revision)).await.unwrap();
+
+    assert_eq!(committed, Committed::Lost);
 }

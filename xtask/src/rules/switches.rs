@@ -7,6 +7,13 @@ pub(crate) struct Switch {
     pub(crate) edits: &'static [Edit],
 }
 
+impl Switch {
+    /// Whether the files' own package keeps this rule.
+    pub(crate) fn is_of_files(&self) -> bool {
+        self.edits.iter().any(|edit| edit.file.starts_with("lease-objstore/"))
+    }
+}
+
 /// One place where the rule is kept, which stands in the file exactly once.
 #[derive(Debug)]
 pub(crate) struct Edit {
@@ -15,7 +22,7 @@ pub(crate) struct Edit {
     pub(crate) broken: &'static str,
 }
 
-const fn edit(file: &'static str, kept: &'static str, broken: &'static str) -> Edit {
+pub(super) const fn edit(file: &'static str, kept: &'static str, broken: &'static str) -> Edit {
     Edit { file, kept, broken }
 }
 
@@ -31,9 +38,9 @@ const EPOCH: &str = "lease-core/src/epoch.rs";
 const MEMORY: &str = "lease-core/src/memory.rs";
 const ENTRY: &str = "lease-core/src/memory/entry.rs";
 
-/// All rules that the code of this workspace's core keeps. R3 is not among them: the reference
-/// store has no read that could be stale, and a mutant of the suite has.
-pub(crate) const SWITCHES: &[Switch] = &[
+/// The rules that the core keeps. R3 is not among them: the reference store has no read that could be
+/// stale, and a mutant of the suite has.
+pub(crate) const OF_THE_CORE: &[Switch] = &[
     Switch {
         rule: "R1",
         edits: &[edit(
