@@ -218,4 +218,5 @@ async fn a_lease_that_is_made_short_is_renewed_in_time() {
     std::thread::sleep(SECOND * 2);
 
     lease.check().unwrap();
+    assert!(lease.remaining() < SECOND, "it was not renewed with the new ttl");
 }
