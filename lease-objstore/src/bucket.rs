@@ -8,6 +8,8 @@ use lease_core::{Error, Result};
 use object_store::path::Path;
 use url::Url;
 
+use crate::options::WithoutCreate;
+
 /// Which cloud's protocol a bucket speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cloud {
@@ -28,6 +30,7 @@ pub(crate) struct Bucket {
     pub(crate) account: Option<String>,
     pub(crate) virtual_hosted: bool,
     pub(crate) anonymous: bool,
+    pub(crate) without_create: WithoutCreate,
     /// How long one request may take.
     pub(crate) timeout: Duration,
     /// An identity and its secret, where the environment's are not meant.
@@ -42,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_millis(1500);
 const TIMEOUT_AT_MOST: Duration = Duration::from_secs(30);
 
 /// Options that each of the clouds knows.
-const COMMON: [&str; 2] = ["endpoint", "timeout_ms"];
+const COMMON: [&str; 3] = ["endpoint", "timeout_ms", "without_create"];
 
 impl Cloud {
     fn of(scheme: &str) -> Option<Self> {
@@ -108,6 +111,7 @@ impl Bucket {
             account: options.remove("account").or(account),
             virtual_hosted: yes_or_no(options.remove("virtual_hosted"), "virtual_hosted")?,
             anonymous: yes_or_no(options.remove("anonymous"), "anonymous")?,
+            without_create: without_create(options.remove("without_create").as_deref())?,
             timeout: timeout(options.remove("timeout_ms"))?,
             credentials: None,
         };
@@ -181,6 +185,17 @@ fn yes_or_no(value: Option<String>, option: &str) -> Result<bool> {
         Some(_) => Err(wrong(
             format!("an option is neither true nor false, option=`{option}`"),
             "write true or false",
+        )),
+    }
+}
+
+fn without_create(value: Option<&str>) -> Result<WithoutCreate> {
+    match value {
+        None | Some("elect") => Ok(WithoutCreate::Elect),
+        Some("refuse") => Ok(WithoutCreate::Refuse),
+        Some(_) => Err(wrong(
+            "what is done about a store without create-if-absent is not understood",
+            "write without_create=elect or without_create=refuse",
         )),
     }
 }
@@ -266,6 +281,7 @@ mod tests {
     #[case("s3://leases?endpoint=host:9000", "https://host:port")]
     #[case("s3://leases?endpoint=http://me:secret@host", "without credentials")]
     #[case("s3://leases?virtual_hosted=yes", "true or false")]
+    #[case("s3://leases?without_create=maybe", "without_create=refuse")]
     #[case("s3://leases?timeout_ms=0", "timeout_ms=1500")]
     #[case("s3://leases?timeout_ms=31000", "timeout_ms=1500")]
     #[case("s3://leases#secret", "%23")]

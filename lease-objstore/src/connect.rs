@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::{VERSION, encode};
 use crate::bucket::Cloud;
+use crate::elect::is_of_election;
 use crate::error::{Doing, is_unclear, local, translate};
 use crate::folder::Folder;
+use crate::listing::Seen;
 use crate::objects::{Keep, Objects, nonsense};
 use crate::options::Place;
 use crate::store::ObjStore;
@@ -25,16 +27,24 @@ pub(crate) const MARKER: &str = "leasehold.json";
 /// What stands in the marker.
 #[derive(Debug, Serialize, Deserialize)]
 struct Marker {
+    /// How files are created there. A version that knows nothing of elections refuses their number.
     v: u64,
     id: Nonce,
 }
+
+/// Files are created by the store's own create-if-absent.
+const CREATED: u64 = VERSION;
+
+/// Files are created by election.
+const ELECTED: u64 = 2;
 
 /// Opens a store and checks what leases need of it.
 ///
 /// Unless it is opened read-only, a local folder is created if only its last part is missing, and
 /// the store is tried out as [`Options::probe`] says: a file is written, listed and deleted, and
 /// where nobody held leases before, creates are raced against each other, of which exactly one may
-/// win.
+/// win. Where several do, files are created by election from then on, for all who open it, unless
+/// [`Options::without_create`] says otherwise.
 ///
 /// # Errors
 ///
@@ -51,17 +61,20 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
     // There each write has a number, also where none but the last is kept.
     let numbers_writes =
         matches!(&options.place, Place::Bucket(bucket) if bucket.cloud == Cloud::Gcp);
-    let Options { clock, read_only, resolution, min_ttl, probe, .. } = options;
+    let Options { clock, read_only, resolution, min_ttl, probe, without_create, .. } = options;
     let mut store = ObjStore::new(objects, clock, resolution, min_ttl, folder);
     store.read_marker().await?;
     if !read_only {
         store.findings = match probe {
             Probe::Skip => None,
             Probe::Once | Probe::EveryTime => {
-                let found = store.try_out(probe).await?;
+                let found = store.try_out(probe, without_create).await?;
                 Some(Findings { versioned: found.versioned && !numbers_writes, ..found })
             }
         };
+        if store.findings.is_some_and(|found| found.elected) {
+            store.elect();
+        }
         if store.findings.is_some_and(|found| found.versioned) {
             tracing::warn!(
                 "the store keeps versions: let a lifecycle rule remove the noncurrent ones of leases"
@@ -69,7 +82,9 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
         }
         store.make_marker().await?;
     } else if store.opened().is_none() {
-        // Nothing was found, which is also what a bucket shows that is not there.
+        // Nothing was found, which is also what a bucket shows that is not there. How files will be
+        // created is not known yet: whoever reads as if by election reads both ways.
+        store.elect();
         store.objects.list_root().await?;
     }
     Ok(store)
@@ -138,18 +153,39 @@ impl ObjStore {
         if self.opened().is_some() {
             return self.sweep_root().await;
         }
-        let body = encode(&Marker { v: VERSION, id: Jitter::system().nonce() })?;
+        let v = if self.elected { ELECTED } else { CREATED };
+        let body = encode(&Marker { v, id: Jitter::system().nonce() })?;
         // Neither "exists" nor an unclear answer tells whose it is: it is read.
         match self.objects.create(&self.marker(), body, Keep::Durably).await {
             Ok(_) => {}
             Err(error) if is_unclear(&error) => {}
             Err(error) => return Err(error),
         }
-        self.read_marker().await?;
-        match self.opened() {
-            Some(_) => Ok(()),
-            None => Err(nonsense("the marker of the lease folder was not kept")),
+        let Some((_, found)) = self.objects.read(&self.marker()).await? else {
+            return Err(nonsense("the marker of the lease folder was not kept"));
+        };
+        let marker = parse(&found)?;
+        // Each looks for the other's after it has written its own, so one of them finds out at the
+        // least.
+        if marker.v != v || (!self.elected && self.elections_began().await?) {
+            return Err(mixed());
         }
+        if self.elected {
+            // For whoever reads it without knowing of elections.
+            self.objects.put(&self.marker(), found).await?;
+        }
+        self.is_opened(marker.id);
+        Ok(())
+    }
+
+    /// Whether the marker of this folder is, or was to be, created by election.
+    pub(crate) async fn elections_began(&self) -> Result<bool> {
+        Ok(self.is_elected_in(&self.objects.list_root().await?))
+    }
+
+    pub(crate) fn is_elected_in(&self, listed: &[(Path, Seen)]) -> bool {
+        let marker = self.marker();
+        listed.iter().any(|(path, _)| is_of_election(path, &marker))
     }
 
     /// Removes what killed writers have left in the lease folder itself.
@@ -163,11 +199,18 @@ impl ObjStore {
         *self.id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers which lease folder this is.
-    async fn read_marker(&self) -> Result<()> {
+    fn is_opened(&self, id: Nonce) {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+    }
+
+    /// Remembers which lease folder this is, and how files are created there.
+    async fn read_marker(&mut self) -> Result<()> {
         let Some(found) = self.objects.read(&self.marker()).await? else { return Ok(()) };
         let marker = parse(&found.1)?;
-        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(marker.id);
+        if marker.v == ELECTED {
+            self.elect();
+        }
+        self.is_opened(marker.id);
         Ok(())
     }
 
@@ -181,7 +224,10 @@ impl ObjStore {
             (None, None) => Ok(()),
             (Some(opened), Some(found)) if opened == found.id => Ok(()),
             // Opened to look before there was anything.
-            (None, Some(_)) => self.read_marker().await,
+            (None, Some(found)) => {
+                self.is_opened(found.id);
+                Ok(())
+            }
             _ => Err(Error::misconfigured(
                 "the lease folder is not the one that was opened: it was unmounted, emptied or \
                  made anew",
@@ -204,13 +250,22 @@ fn parse(body: &[u8]) -> Result<Marker> {
     };
     let marker: Marker = serde_json::from_slice(body)
         .map_err(|error| broken(format!("the lease folder's marker is unreadable: {error}")))?;
-    if marker.v > VERSION {
+    if marker.v > ELECTED {
         return Err(Error::misconfigured(
             format!("the lease folder was made by a newer version, format=`{}`", marker.v),
             "use that version, or another folder",
         ));
     }
     Ok(marker)
+}
+
+/// Some create files by election there and some do not: none of them would be alone.
+pub(crate) fn mixed() -> Error {
+    Error::misconfigured(
+        "the lease folder is used by clients who trust this store's create-if-absent, and it was \
+         found not to be exact",
+        "use an empty prefix with `Probe::EveryTime`, or another store",
+    )
 }
 
 /// Makes sure that the folder is there.

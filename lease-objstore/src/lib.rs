@@ -6,6 +6,7 @@ mod bucket;
 #[cfg(feature = "cloud")]
 mod cloud;
 mod connect;
+mod elect;
 mod error;
 mod folder;
 mod gc;
@@ -26,6 +27,6 @@ mod store;
 mod time;
 
 pub use connect::connect;
-pub use options::{Options, Probe};
+pub use options::{Options, Probe, WithoutCreate};
 pub use probe::Findings;
 pub use store::ObjStore;

@@ -28,6 +28,7 @@ pub struct Options {
     pub(crate) resolution: Duration,
     pub(crate) min_ttl: Duration,
     pub(crate) probe: Probe,
+    pub(crate) without_create: WithoutCreate,
     pub(crate) prefix: Path,
     #[cfg(feature = "cloud")]
     pub(crate) watch: Option<crate::cloud::Watch>,
@@ -60,6 +61,19 @@ pub enum Probe {
     Skip,
 }
 
+/// What is done about a store of which the probe finds that several may create one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WithoutCreate {
+    /// Files are created by election: candidates under names of their own, of which the one that the
+    /// store wrote first wins. All who open it do so from then on. An exclusive takes two steps of
+    /// the store's clock longer, and the shortest ttl is ten of them.
+    #[default]
+    Elect,
+    /// It is not opened.
+    Refuse,
+}
+
 impl Options {
     /// The step of a file's last-modified on a local disk: one tick of the slowest kernels.
     const LOCAL_RESOLUTION: Duration = Duration::from_millis(10);
@@ -80,6 +94,7 @@ impl Options {
             resolution: Self::LOCAL_RESOLUTION,
             min_ttl: Self::LOCAL_MIN_TTL,
             probe: Probe::default(),
+            without_create: WithoutCreate::default(),
             prefix: Path::default(),
             #[cfg(feature = "cloud")]
             watch: None,
@@ -95,7 +110,8 @@ impl Options {
     /// | `az://container/prefix`, `azure:`, `abfs:`, `abfss:` | Azure Blob Storage | `account` | `azure` |
     ///
     /// All of them take `endpoint`, the address of a server of one's own, and `timeout_ms`, how long
-    /// one request may take: 1500 unless it is said. Several lease stores share a bucket by their
+    /// one request may take: 1500 unless it is said. `without_create=refuse` is
+    /// [`WithoutCreate::Refuse`]. Several lease stores share a bucket by their
     /// prefixes. Credentials are never in the URL: they are read from the environment, or come from
     /// the machine's role, as `object_store` does it.
     ///
@@ -111,9 +127,10 @@ impl Options {
     pub fn parse(url: &str) -> Result<Self> {
         let bucket = Box::new(Bucket::parse(url)?);
         let second = Duration::from_secs(1);
-        let prefix = bucket.prefix.clone();
+        let (prefix, without_create) = (bucket.prefix.clone(), bucket.without_create);
         let place = Place::Bucket(bucket);
-        Ok(Self { place, prefix, ..Self::local("") }.resolution(second, second * 5))
+        Ok(Self { place, prefix, without_create, ..Self::local("") }
+            .resolution(second, second * 5))
     }
 
     /// An identity and its secret for a bucket, in place of the environment's: an access key for S3,
@@ -150,7 +167,7 @@ impl Options {
     /// An object store that was opened elsewhere, such as a wrapper that a test counts requests
     /// with.
     ///
-    /// It must honour create-if-absent, show in a listing what was written before it was asked for,
+    /// It must send no write twice by itself, show in a listing what was written before it was asked for,
     /// and give the time of a file's last write in steps of at most
     /// [`resolution`](Self::resolution), which is one second here unless it is set.
     #[must_use]
@@ -172,6 +189,14 @@ impl Options {
     #[must_use]
     pub const fn probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
+        self
+    }
+
+    /// Sets what is done about a store without an exact create-if-absent. [`WithoutCreate::Elect`]
+    /// unless it is said.
+    #[must_use]
+    pub const fn without_create(mut self, then: WithoutCreate) -> Self {
+        self.without_create = then;
         self
     }
 
@@ -234,6 +259,7 @@ impl fmt::Debug for Options {
             .field("place", place)
             .field("prefix", &self.prefix.as_ref())
             .field("probe", &self.probe)
+            .field("without_create", &self.without_create)
             .field("read_only", &self.read_only)
             .field("durable", &self.durable)
             .field("resolution", &self.resolution)

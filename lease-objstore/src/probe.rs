@@ -7,11 +7,12 @@ use futures::future::join_all;
 use lease_core::{Error, Jitter, Result};
 use object_store::path::Path;
 
+use crate::connect::mixed;
 use crate::error::{is_denied, is_unclear};
 use crate::key::Key;
 use crate::memo::Wrote;
 use crate::objects::{Created, Keep, nonsense};
-use crate::options::Probe;
+use crate::options::{Probe, WithoutCreate};
 use crate::staging;
 use crate::store::ObjStore;
 
@@ -31,8 +32,10 @@ const SWEPT: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
-    /// Whether creates were raced against each other, or the marker told that this had been done.
+    /// Whether creates were raced against each other; where they were before, the marker tells.
     pub raced: bool,
+    /// Whether files are created by election, since several may create one here.
+    pub elected: bool,
     /// Whether files may be deleted. Without that right leases end all the same, but what is left
     /// of them stays, and listings grow.
     pub may_delete: bool,
@@ -57,7 +60,11 @@ enum Race {
 impl ObjStore {
     /// Writes, reads, lists and deletes a file, which also tells the store's time, and races
     /// creates where that was not done before.
-    pub(crate) async fn try_out(&self, probe: Probe) -> Result<Findings> {
+    pub(crate) async fn try_out(
+        &self,
+        probe: Probe,
+        without_create: WithoutCreate,
+    ) -> Result<Findings> {
         let path = self.probe_path();
         let sent = self.clock.now();
         let put = self.objects.put_versioned(&path, Bytes::from_static(b"probe\n")).await?;
@@ -67,26 +74,40 @@ impl ObjStore {
         self.memo.sample(head.modified, wrote);
         let again = self.objects.create(&path, Bytes::from_static(b"again\n"), Keep::Loosely).await;
         let listed = self.objects.list_root().await?;
+        // Somebody found before that this store creates nothing by itself.
+        let began = !self.elected && self.is_elected_in(&listed);
         let (shown, others): (Vec<_>, Vec<_>) =
             listed.into_iter().partition(|(there, _)| *there == path);
         let may_delete = self.sweep_probes(path, &others).await?;
 
-        if matches!(again, Ok(Created::Done(_))) {
-            return Err(no_create());
-        }
         let [(_, shown)] = shown.as_slice() else {
             return Err(no_listing("a file that was written is not in the listing"));
         };
-        if shown.stamp != put.stamp || head.stamp != put.stamp {
+        let last = match &again {
+            Ok(Created::Done(stamp)) => stamp,
+            _ => &put.stamp,
+        };
+        if shown.stamp != *last || head.stamp != put.stamp {
             return Err(no_listing("a file's entity tag is not the same in all answers"));
         }
-        let raced = self.opened().is_none() || probe == Probe::EveryTime;
-        if raced {
-            self.race().await?;
+        if began && self.opened().is_some() {
+            return Err(mixed());
+        }
+        let raced =
+            !self.elected && !began && (self.opened().is_none() || probe == Probe::EveryTime);
+        let is_exact = !self.elected
+            && !began
+            && !matches!(again, Ok(Created::Done(_)))
+            && (!raced || self.race().await?);
+        // Those who opened it before without elections trust in it.
+        let is_trusted = self.opened().is_some() && !self.elected;
+        if !is_exact && (is_trusted || without_create == WithoutCreate::Refuse) {
+            return Err(no_create());
         }
         let whole = |seen: &crate::listing::Seen| seen.modified.is_whole_second();
         Ok(Findings {
             raced,
+            elected: !is_exact,
             may_delete,
             versioned: put.versioned,
             whole_seconds: whole(&head) || whole(shown),
@@ -126,8 +147,8 @@ impl ObjStore {
         }
     }
 
-    /// Lets creates race for some keys. An error unless each was won once, as far as can be told.
-    async fn race(&self) -> Result<()> {
+    /// Lets creates race for some keys. Whether each was won once, as far as can be told.
+    async fn race(&self) -> Result<bool> {
         let keys: Vec<_> = (0..ROUNDS).map(|_| self.probe_path()).collect();
         let races = join_all(keys.iter().map(|key| self.race_for(key))).await;
         if let Err(error) = self.objects.delete_in_turn(vec![keys]).await {
@@ -135,13 +156,13 @@ impl ObjStore {
         }
         let races = races.into_iter().collect::<Result<Vec<_>>>()?;
         if races.contains(&Race::Broken) {
-            return Err(no_create());
+            return Ok(false);
         }
         let clear = races.iter().filter(|race| **race == Race::Won).count();
         if clear < CLEAR {
             return Err(nonsense("too few of the probe's requests were answered"));
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn race_for(&self, key: &Path) -> Result<Race> {
@@ -179,7 +200,7 @@ fn no_create() -> Error {
     Error::misconfigured(
         "the store creates a file that is there already: two exclusives could hold at once",
         "use a store that honours create-if-absent, and a bucket that never was a versioned one \
-         where the store needs that",
+         where the store needs that; or an empty prefix, without `without_create=refuse`",
     )
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lease_core::{Capabilities, Clock, Epoch, Error, Jitter, Name, Nonce, Result, TimeAuthority};
+use object_store::ObjectStore;
 
 use crate::body::Body;
+use crate::elect::Elected;
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Listing, Seen};
@@ -37,6 +39,8 @@ pub struct ObjStore {
     pub(crate) id: Arc<Mutex<Option<Nonce>>>,
     /// What the probe found, if one was made.
     pub(crate) findings: Option<Findings>,
+    /// Whether files are created by election.
+    pub(crate) elected: bool,
 }
 
 impl ObjStore {
@@ -58,7 +62,29 @@ impl ObjStore {
             .with_epoch_survives_erasure(true)
             .with_renew_batch(Self::RENEW_BATCH);
         let (memo, id) = (Arc::default(), Arc::default());
-        Self { objects, clock, memo, capabilities, folder, id, findings: None }
+        let (findings, elected) = (None, false);
+        Self { objects, clock, memo, capabilities, folder, id, findings, elected }
+    }
+
+    /// From here on files are created by election. An exclusive waits for two of them before it is
+    /// granted, each a step of the store's clock long.
+    pub(crate) fn elect(&mut self) {
+        /// The steps of the clock that are left to believe in a grant, and more.
+        const STEPS: u32 = 10;
+
+        if self.elected {
+            return;
+        }
+        let (step, writable) = (self.resolution(), self.objects.writable);
+        let over = |store: &Arc<dyn ObjectStore>| -> Arc<dyn ObjectStore> {
+            let (store, clock) = (Arc::clone(store), Arc::clone(&self.clock));
+            Arc::new(Elected::over(store, clock, step, writable))
+        };
+        self.objects.loose = over(&self.objects.loose);
+        self.objects.durable = over(&self.objects.durable);
+        let min_ttl = self.capabilities.min_ttl.max(step * STEPS);
+        self.capabilities = self.capabilities.clone().with_min_ttl(min_ttl);
+        self.elected = true;
     }
 
     /// What the store was found to do when it was opened; nothing if it was not tried out.

@@ -23,6 +23,15 @@ impl StoreTime {
         Self(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
     }
 
+    pub(crate) const fn of_micros(micros: u64) -> Self {
+        Self(Duration::from_micros(micros))
+    }
+
+    /// As the store would show it, if it is a moment that it could show.
+    pub(crate) fn to_system(self) -> SystemTime {
+        SystemTime::UNIX_EPOCH.checked_add(self.0).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
     /// The time from `earlier` to this moment; zero if `earlier` is later.
     pub(crate) const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)

@@ -16,7 +16,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
 /// The file backend, each request of it sent over the simulated network.
@@ -25,7 +25,17 @@ pub struct Files;
 
 impl Store for Files {
     fn open(&self, clock: Arc<dyn Clock>) -> Arc<dyn OpenStore> {
-        Arc::new(Bucket { inner: Arc::default(), clock, stamps: Arc::default() })
+        Arc::new(Bucket::new(clock, true))
+    }
+}
+
+/// The same over a bucket where creating a file writes over the one that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Elected;
+
+impl Store for Elected {
+    fn open(&self, clock: Arc<dyn Clock>) -> Arc<dyn OpenStore> {
+        Arc::new(Bucket::new(clock, false))
     }
 }
 
@@ -35,9 +45,14 @@ struct Bucket {
     inner: Arc<InMemory>,
     clock: Arc<dyn Clock>,
     stamps: Arc<Mutex<HashMap<Path, Moment>>>,
+    creates: bool,
 }
 
 impl Bucket {
+    fn new(clock: Arc<dyn Clock>, creates: bool) -> Self {
+        Self { inner: Arc::default(), clock, stamps: Arc::default(), creates }
+    }
+
     fn stamp(&self, path: &Path) {
         let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         stamps.insert(path.clone(), self.clock.now());
@@ -107,9 +122,12 @@ impl ObjectStore for Far {
         &self,
         location: &Path,
         payload: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> Result<PutResult> {
         let location = location.clone();
+        if !self.bucket.creates {
+            options.mode = PutMode::Overwrite;
+        }
         self.ask("put", move |bucket| {
             let (location, payload, options) = (location.clone(), payload.clone(), options.clone());
             async move {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use lease_core::sim::{InMemory, Store};
 
-use crate::files::Files;
+use crate::files::{Elected, Files};
 
 /// Which store a schedule is run against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -12,14 +12,21 @@ pub enum Which {
     Memory,
     /// The file backend.
     Files,
+    /// The file backend on a store that cannot create, where files are created by election.
+    Elected,
 }
 
 impl Which {
-    /// Where nothing else is said: every fifth schedule is one of files. It costs four times as
-    /// much as one of memory, and what it adds is the file backend alone.
+    /// Where nothing else is said: every fifth schedule is one of files, and every tenth one of
+    /// elected ones. They cost several times as much as one of memory, and what they add is the file
+    /// backend alone.
     #[must_use]
     pub const fn of(seed: u64) -> Self {
-        if seed.is_multiple_of(5) { Self::Files } else { Self::Memory }
+        match seed % 10 {
+            0 | 5 => Self::Files,
+            7 => Self::Elected,
+            _ => Self::Memory,
+        }
     }
 
     /// The store itself.
@@ -28,6 +35,7 @@ impl Which {
         match self {
             Self::Memory => &InMemory,
             Self::Files => &Files,
+            Self::Elected => &Elected,
         }
     }
 
@@ -37,6 +45,7 @@ impl Which {
         match self {
             Self::Memory => "memory",
             Self::Files => "files",
+            Self::Elected => "elected",
         }
     }
 }

@@ -147,6 +147,85 @@ impl Fixture for Bucket {
     }
 }
 
+/// An object store in memory that writes over what is there where it should create; in real time,
+/// which elections wait for.
+struct Forgetful {
+    store: Watched,
+}
+
+impl Forgetful {
+    fn options(store: Watched) -> Options {
+        Options::store(Arc::new(store)).resolution(Duration::from_millis(2), Duration::from_millis(100))
+    }
+
+    /// The files as whoever looks by hand makes them out: the one that was elected by its name.
+    async fn files(&self, name: &Name) -> Files {
+        let folder = format!("{}/", name.portable());
+        let files = self.store.files().await.into_iter();
+        let below = files.filter_map(|(path, body)| Some((path.strip_prefix(&folder)?.to_owned(), body)));
+        elected(below.collect())
+    }
+}
+
+#[async_trait]
+impl Fixture for Forgetful {
+    async fn start() -> Self {
+        let store = object_store::memory::InMemory::new();
+        Self { store: Watched::over(Arc::new(store)).without_create() }
+    }
+
+    async fn connect(&self) -> Arc<dyn Backend> {
+        let store = connect(Self::options(self.store.clone())).await.unwrap();
+        assert!(store.findings().unwrap().elected);
+        Arc::new(store)
+    }
+
+    async fn unreachable(&self) -> Arc<dyn Backend> {
+        unreachable(&self.store.another()).await
+    }
+
+    async fn read_only(&self) -> Option<Arc<dyn Backend>> {
+        let store = connect(Self::options(self.store.clone()).read_only()).await.unwrap();
+        Some(Arc::new(store))
+    }
+
+    async fn erase(&self, name: &Name) {
+        let folder = format!("{}/", name.portable());
+        self.store.uproot(|file| file.starts_with(&folder)).await;
+    }
+
+    async fn damage(&self, name: &Name, nonce: Nonce, damage: Damage) {
+        for (file, body) in damaged(&self.files(name).await, nonce, damage) {
+            self.store.plant(&format!("{}/{file}", name.portable()), body).await;
+        }
+    }
+
+    async fn records(&self, name: &Name) -> usize {
+        unended(&self.files(name).await)
+    }
+
+    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
+        serde_json::from_slice(self.files(name).await.get("broken")?).ok()
+    }
+}
+
+/// The files of a store where they are created by election: a candidate that won by the name of what
+/// it was elected to be, unless that was written over.
+fn elected(files: Files) -> Files {
+    let won = |(file, body): (&String, &Vec<u8>)| {
+        let (elected, nonce) = file.rsplit_once(".c")?;
+        let told = files.contains_key(&format!("{elected}.d00{nonce}"));
+        (told && !files.contains_key(elected)).then(|| (elected.to_owned(), body.clone()))
+    };
+    let of_election = |file: &str| {
+        let nonce = file.rsplit_once('.').map_or("", |(_, part)| part.get(1..).unwrap_or_default());
+        matches!(nonce.len(), 32 | 34)
+    };
+    let mut shown: Files = files.iter().filter_map(won).collect();
+    shown.extend(files.into_iter().filter(|(file, _)| !of_election(file)));
+    shown
+}
+
 /// A client that was connected and whose requests do not arrive any more.
 async fn unreachable(store: &Watched) -> Arc<dyn Backend> {
     let client = connect(Options::store(Arc::new(store.clone()))).await.unwrap();
@@ -164,4 +243,9 @@ mod local_files {
 mod object_store_in_memory {
     use super::*;
     lease_conformance::suite!(Bucket);
+}
+
+mod object_store_that_cannot_create {
+    use super::*;
+    lease_conformance::suite!(Forgetful);
 }

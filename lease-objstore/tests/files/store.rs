@@ -62,6 +62,7 @@ pub(crate) struct Watched {
     clock: Option<Arc<dyn Clock>>,
     stamps: Arc<Mutex<BTreeMap<Path, Duration>>>,
     late: Arc<Mutex<Vec<(Path, PutPayload, PutOptions)>>>,
+    creates: bool,
     client: Arc<Client>,
 }
 
@@ -77,7 +78,12 @@ impl Watched {
     /// Over a store that stamps files itself.
     pub(crate) fn over(inner: Arc<dyn ObjectStore>) -> Self {
         let (stamps, late, client) = Default::default();
-        Self { inner, clock: None, stamps, late, client }
+        Self { inner, clock: None, stamps, late, creates: true, client }
+    }
+
+    /// The same store, which forgets about creating: it writes over what is there.
+    pub(crate) fn without_create(self) -> Self {
+        Self { creates: false, ..self }
     }
 
     /// In memory, on the clock of a test.
@@ -214,9 +220,12 @@ impl ObjectStore for Watched {
         &self,
         location: &Path,
         payload: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> Result<PutResult> {
         let op = if options.mode == PutMode::Create { Op::Create } else { Op::Put };
+        if !self.creates {
+            options.mode = PutMode::Overwrite;
+        }
         let gate = self.gate(op, location).await?;
         if matches!(gate, Gate::Late) {
             self.late.lock().unwrap().push((location.clone(), payload, options));

@@ -1,0 +1,353 @@
+//! Create-if-absent on a store that has none: of all who want to create a file one is elected.
+//!
+//! Whoever wants to create a file writes a candidate beside it, under a name of its own, waits until
+//! the store's clock has gone on, and lists: it wants the candidate that the store wrote first, and
+//! so do all others who look then. They vote for it in rounds:
+//!
+//! 1. write which candidate is wanted, and list;
+//! 2. if no other is wanted in this round, write that it is agreed, else that it is disputed, and
+//!    list;
+//! 3. if one is agreed and nothing is disputed, that one is elected. Else go on to the next round,
+//!    wanting what was agreed in this one; if nothing was, the lowest of those that were wanted.
+//!
+//! Safety is in the listings that follow the writes, and in no clock. Of two who each wrote what
+//! they want, the one that listed later saw both: so one candidate at the most is agreed in a round.
+//! Whoever sees it agreed and not disputed knows that a dispute that comes later is of somebody who
+//! will see that it is agreed: all who go on to the next round want the same one, and nothing else
+//! is elected ever. This is known as commit-adopt. What the clock is for is that the first round
+//! suffices.
+//!
+//! All that is written stays what it is when it is written a second time, late; a file that is
+//! removed is removed with its votes last. Above this layer the files look as on any other store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use lease_core::{Clock, Jitter};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use crate::key::Key;
+use crate::memo::DRIFT;
+use crate::time::StoreTime;
+
+mod ballot;
+
+use ballot::{
+    Ballot, Role, Round, Standing, file_of, folder_of, is_contested, is_timed, place, role, timed,
+};
+
+/// How often it is looked again while new elections begin.
+const LOOKS: usize = 16;
+
+/// After so many rounds it is given up. Only who is disturbed in each of them needs a second one.
+const ROUNDS: u8 = 32;
+
+/// A store in which files are created by election. Clones are one client of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Elected {
+    inner: Arc<dyn ObjectStore>,
+    clock: Arc<dyn Clock>,
+    /// The step of the store's clock.
+    step: Duration,
+    /// Whether elections of others may be finished; else they are only waited for.
+    writable: bool,
+}
+
+impl Elected {
+    pub(crate) fn over(
+        inner: Arc<dyn ObjectStore>,
+        clock: Arc<dyn Clock>,
+        step: Duration,
+        writable: bool,
+    ) -> Self {
+        Self { inner, clock, step, writable }
+    }
+
+    async fn create(
+        &self,
+        path: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        let exists = || Error::AlreadyExists {
+            path: path.to_string(),
+            source: "another one was elected, or is about to be".into(),
+        };
+        match ballot(&*self.inner, path).await?.standing(path) {
+            Standing::Absent => {}
+            Standing::Decided(_) | Standing::Open(_) => return Err(exists()),
+        }
+        let mine = match is_timed(file_of(path)) {
+            true => timed(self.store_time(path).await?),
+            false => Jitter::system().nonce(),
+        };
+        options.mode = PutMode::Overwrite;
+        let candidate = place(path, Role::Candidate(mine));
+        self.inner.put_opts(&candidate, payload, options).await?;
+        // From here on all that were written before, or in the same step of the store's clock, are
+        // seen.
+        self.wait_a_step().await;
+        match self.elect(path).await? {
+            Some(meta) if meta.location == candidate => {
+                Ok(PutResult { e_tag: meta.e_tag, version: None, extensions: Default::default() })
+            }
+            Some(_) => Err(exists()),
+            None => Err(unclear("a candidate was removed during its election")),
+        }
+    }
+
+    /// Votes until one is elected; nothing if there is no candidate.
+    async fn elect(&self, path: &Path) -> Result<Option<ObjectMeta>> {
+        let mut wanted = match ballot(&*self.inner, path).await?.standing(path) {
+            Standing::Absent => return Ok(None),
+            Standing::Decided(meta) => return Ok(Some(meta)),
+            Standing::Open(first) => first,
+        };
+        for round in 0..ROUNDS {
+            let said = self.vote(path, Role::Wanted(round, wanted)).await?;
+            let agree = said.round(round).wanted.len() == 1;
+            let vote = match agree {
+                true => Role::Agreed(round, wanted),
+                false => Role::Disputed(round, Jitter::system().nonce()),
+            };
+            let said = self.vote(path, vote).await?;
+            match said.standing(path) {
+                Standing::Absent => return Ok(None),
+                Standing::Decided(meta) => return Ok(Some(meta)),
+                Standing::Open(_) => {}
+            }
+            let Round { wanted: all, agreed, .. } = said.round(round);
+            wanted = agreed.into_iter().chain(all).next().unwrap_or(wanted);
+        }
+        Err(unclear("an election came to no end"))
+    }
+
+    /// What there is once this was said.
+    async fn vote(&self, path: &Path, vote: Role) -> Result<Ballot> {
+        let body = PutPayload::from_static(b"vote\n");
+        self.inner.put_opts(&place(path, vote), body, PutMode::Overwrite.into()).await?;
+        ballot(&*self.inner, path).await
+    }
+
+    /// The file itself, or the candidate that is it; nothing if there is none.
+    async fn find(&self, path: &Path) -> Result<Option<ObjectMeta>> {
+        let ballot = ballot(&*self.inner, path).await?;
+        match ballot.standing(path) {
+            Standing::Absent => Ok(None),
+            Standing::Decided(meta) => Ok(Some(meta)),
+            // Whoever began it may have been killed over it.
+            Standing::Open(_) if self.writable => {
+                self.wait_a_step().await;
+                self.elect(path).await
+            }
+            Standing::Open(first) => Ok(ballot.candidate(path, first)),
+        }
+    }
+
+    /// The time that the store shows, by a file that is written for it beside `path`.
+    async fn store_time(&self, path: &Path) -> Result<StoreTime> {
+        let probe = Key::Probe(Jitter::system().nonce()).to_string();
+        let probe = folder_of(path).join(probe);
+        let body = PutPayload::from_static(b"probe\n");
+        self.inner.put_opts(&probe, body, PutMode::Overwrite.into()).await?;
+        let shown = self.inner.head(&probe).await?;
+        if let Err(error) = self.inner.delete(&probe).await {
+            tracing::debug!(%error, "a probe could not be deleted");
+        }
+        Ok(StoreTime::of(&shown))
+    }
+
+    async fn wait_a_step(&self) {
+        let end = self.clock.now().plus(self.step + self.step / DRIFT);
+        self.clock.sleep_until(end).await;
+    }
+
+    /// What there is below `prefix`, each file as what it is.
+    async fn list_decided(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        // Open ones that were seen a step ago.
+        let mut waited_for: BTreeSet<Path> = BTreeSet::new();
+        for _ in 0..LOOKS {
+            let listed = self.inner.list_with_delimiter(prefix).await?;
+            let ListResult { common_prefixes, objects, extensions } = listed;
+            let (mut objects, ballots) = sorted(objects);
+            let mut open = BTreeSet::new();
+            for (path, ballot) in ballots {
+                let meta = match ballot.standing(&path) {
+                    Standing::Absent => None,
+                    Standing::Decided(meta) => Some(meta),
+                    Standing::Open(first) if self.writable => {
+                        open.insert(path.clone());
+                        ballot.candidate(&path, first)
+                    }
+                    // Nobody finishes it from here: it will be this one, if its clock goes right.
+                    Standing::Open(first) => ballot.candidate(&path, first),
+                };
+                objects.extend(meta.map(|meta| ObjectMeta { location: path, ..meta }));
+            }
+            if open.is_empty() {
+                return Ok(ListResult { common_prefixes, objects, extensions });
+            }
+            if open.is_subset(&waited_for) {
+                for path in &open {
+                    self.elect(path).await?;
+                }
+            } else {
+                waited_for = open;
+                self.wait_a_step().await;
+            }
+        }
+        Err(unclear("elections began too fast to see the end of all of them"))
+    }
+
+    /// Removes files with all that belongs to their elections.
+    async fn remove(&self, paths: Vec<Path>) -> Result<()> {
+        let mut steps: [Vec<Path>; 3] = Default::default();
+        let mut ballots: BTreeMap<Path, BTreeMap<Path, Ballot>> = BTreeMap::new();
+        for path in paths {
+            if !is_contested(file_of(&path)) {
+                steps[0].push(path);
+                continue;
+            }
+            let folder = folder_of(&path);
+            if !ballots.contains_key(&folder) {
+                let listed = self.inner.list_with_delimiter(Some(&folder)).await?;
+                ballots.insert(folder.clone(), sorted(listed.objects).1);
+            }
+            let there = ballots.get_mut(&folder).and_then(|there| there.remove(&path));
+            for (step, part) in steps.iter_mut().zip(there.unwrap_or_default().in_order(&path)) {
+                step.extend(part);
+            }
+        }
+        for step in steps.into_iter().filter(|step| !step.is_empty()) {
+            let step = stream::iter(step.into_iter().map(Ok)).boxed();
+            let mut removed = self.inner.delete_stream(step);
+            while let Some(answer) = removed.next().await {
+                match answer {
+                    Ok(_) | Err(Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether this is a file of the election of `path`, and not that itself.
+pub(crate) fn is_of_election(file: &Path, path: &Path) -> bool {
+    let elected = role(file_of(file)).map(|(elected, _)| folder_of(file).join(elected));
+    elected.as_ref() == Some(path)
+}
+
+/// What is there of the election of `path`.
+async fn ballot(store: &dyn ObjectStore, path: &Path) -> Result<Ballot> {
+    let listed = store.list_with_delimiter(Some(&folder_of(path))).await?;
+    Ok(sorted(listed.objects).1.remove(path).unwrap_or_default())
+}
+
+/// Files without an election, and the elections by the file that they are of.
+fn sorted(listed: Vec<ObjectMeta>) -> (Vec<ObjectMeta>, BTreeMap<Path, Ballot>) {
+    let (mut plain, mut ballots) = (Vec::new(), BTreeMap::<Path, Ballot>::new());
+    for meta in listed {
+        let file = file_of(&meta.location);
+        match role(file) {
+            Some((elected, role)) => {
+                let path = folder_of(&meta.location).join(elected);
+                ballots.entry(path).or_default().add(Some(role), meta);
+            }
+            None if is_contested(file) => {
+                ballots.entry(meta.location.clone()).or_default().add(None, meta);
+            }
+            None => plain.push(meta),
+        }
+    }
+    (plain, ballots)
+}
+
+fn unclear(what: &'static str) -> Error {
+    Error::Generic { store: "Elected", source: what.into() }
+}
+
+impl fmt::Display for Elected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Elected({})", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Elected {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        if options.mode == PutMode::Create {
+            if is_contested(file_of(location)) {
+                return self.create(location, payload, options).await;
+            }
+            // Its name has a nonce in it: nobody else writes it.
+            options.mode = PutMode::Overwrite;
+        }
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let plain = self.inner.get_opts(location, options.clone()).await;
+        match plain {
+            Err(Error::NotFound { .. }) if is_contested(file_of(location)) => {}
+            answer => return answer,
+        }
+        let Some(meta) = self.find(location).await? else { return plain };
+        let mut got = self.inner.get_opts(&meta.location, options).await?;
+        got.meta = ObjectMeta { location: location.clone(), ..meta };
+        Ok(got)
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let store = self.clone();
+        stream::once(async move {
+            let locations: Vec<Path> = locations.try_collect().await?;
+            store.remove(locations.clone()).await?;
+            let removed = locations.into_iter().map(Ok);
+            Ok::<_, Error>(stream::iter(removed))
+        })
+        .try_flatten()
+        .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix) = (self.clone(), prefix.cloned());
+        stream::once(async move { store.list_with_delimiter(prefix.as_ref()).await })
+            .map_ok(|listed| stream::iter(listed.objects.into_iter().map(Ok)))
+            .try_flatten()
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.list_decided(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,336 @@
+//! What the files of an election say. Nothing here asks the store.
+//!
+//! ```text
+//! <file>                    written over by whoever won; beside it nothing else counts
+//! <file>.c<nonce>           a candidate: what the file is if this one wins
+//! <file>.w<round><nonce>    somebody wants this candidate to win in this round
+//! <file>.d<round><nonce>    somebody saw that all want it
+//! <file>.x<round><nonce>    somebody, by this nonce, saw that several are wanted
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use lease_core::{Jitter, Nonce};
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use crate::connect::MARKER;
+use crate::key::{Key, Part};
+use crate::time::StoreTime;
+
+/// The part that a file has in the election of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Candidate(Nonce),
+    Wanted(u8, Nonce),
+    Agreed(u8, Nonce),
+    Disputed(u8, Nonce),
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Candidate(nonce) => write!(f, ".c{nonce}"),
+            Self::Wanted(round, nonce) => write!(f, ".w{round:02x}{nonce}"),
+            Self::Agreed(round, nonce) => write!(f, ".d{round:02x}{nonce}"),
+            Self::Disputed(round, nonce) => write!(f, ".x{round:02x}{nonce}"),
+        }
+    }
+}
+
+/// Whether several may want to create this file. All others have a nonce in their names, or are
+/// written over by anybody.
+pub(super) fn is_contested(file: &str) -> bool {
+    let contested = |key| {
+        matches!(
+            key,
+            Key::Genesis
+                | Key::Exclusive(_, Part::Record | Part::Mark | Part::Adopted(_))
+                | Key::Writer(_, Part::Adopted(_))
+        )
+    };
+    file == MARKER || Key::parse(file).is_some_and(contested)
+}
+
+/// The file that this one is of the election of, and its part in it.
+pub(super) fn role(file: &str) -> Option<(&str, Role)> {
+    let (elected, part) = file.rsplit_once('.')?;
+    let in_round = |text: &str| {
+        let (round, nonce) = text.split_at_checked(2)?;
+        Some((u8::from_str_radix(round, 16).ok()?, nonce.parse().ok()?))
+    };
+    let role = match part.split_at_checked(1)? {
+        ("c", nonce) => Role::Candidate(nonce.parse().ok()?),
+        ("w", text) => in_round(text).map(|(round, nonce)| Role::Wanted(round, nonce))?,
+        ("d", text) => in_round(text).map(|(round, nonce)| Role::Agreed(round, nonce))?,
+        ("x", text) => in_round(text).map(|(round, nonce)| Role::Disputed(round, nonce))?,
+        _ => return None,
+    };
+    // Only the one spelling that is written counts.
+    let is_spelt = file.strip_prefix(elected) == Some(role.to_string().as_str());
+    (is_spelt && is_contested(elected)).then_some((elected, role))
+}
+
+/// Where a file of the election of `path` is.
+pub(super) fn place(path: &Path, role: Role) -> Path {
+    folder_of(path).join(format!("{}{role}", file_of(path)))
+}
+
+pub(super) fn file_of(path: &Path) -> &str {
+    path.filename().unwrap_or_default()
+}
+
+pub(super) fn folder_of(path: &Path) -> Path {
+    let parts: Vec<_> = path.parts().collect();
+    parts.iter().take(parts.len().saturating_sub(1)).cloned().collect()
+}
+
+/// The nonce of a candidate whose time of writing decides something: that time, and chance.
+pub(super) fn timed(shown: StoreTime) -> Nonce {
+    let mut bytes = *Jitter::system().nonce().as_bytes();
+    bytes[..8].copy_from_slice(&shown.micros().to_be_bytes());
+    Nonce::from_bytes(bytes)
+}
+
+/// A candidate as the file that it was elected to be.
+///
+/// Nothing of it changes when the request that wrote it comes a second time, late: its tag is its
+/// nonce, and where its time decides something that is in the nonce too.
+pub(super) fn elected(path: &Path, nonce: Nonce, meta: &ObjectMeta) -> ObjectMeta {
+    let mut meta = meta.clone();
+    meta.e_tag = Some(nonce.to_string());
+    meta.version = None;
+    if is_timed(file_of(path)) {
+        let mut micros = [0; 8];
+        micros.copy_from_slice(&nonce.as_bytes()[..8]);
+        meta.last_modified = StoreTime::of_micros(u64::from_be_bytes(micros)).to_system().into();
+    }
+    meta
+}
+
+/// Whether the time of its first writing decides something: the epochs of a name start there.
+pub(super) fn is_timed(file: &str) -> bool {
+    Key::parse(file) == Some(Key::Genesis)
+}
+
+/// The files of one election.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ballot {
+    /// The file itself.
+    plain: Option<ObjectMeta>,
+    candidates: BTreeMap<Nonce, ObjectMeta>,
+    rounds: BTreeMap<u8, Round>,
+    /// All files of the rounds.
+    votes: Vec<Path>,
+}
+
+/// What was said in one round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    pub(super) wanted: BTreeSet<Nonce>,
+    /// One at the most: see [`Elected`](super::Elected).
+    pub(super) agreed: BTreeSet<Nonce>,
+    pub(super) disputed: bool,
+}
+
+/// How an election stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// There is no such file.
+    Absent,
+    /// It is this one, for ever.
+    Decided(ObjectMeta),
+    /// If nobody comes before it who was there already, it is this one's.
+    Open(Nonce),
+}
+
+impl Ballot {
+    pub(super) fn add(&mut self, role: Option<Role>, meta: ObjectMeta) {
+        let Some(role) = role else {
+            self.plain = Some(meta);
+            return;
+        };
+        match role {
+            Role::Candidate(nonce) => {
+                self.candidates.insert(nonce, meta);
+                return;
+            }
+            Role::Wanted(round, nonce) => {
+                self.rounds.entry(round).or_default().wanted.insert(nonce);
+            }
+            Role::Agreed(round, nonce) => {
+                self.rounds.entry(round).or_default().agreed.insert(nonce);
+            }
+            Role::Disputed(round, _) => self.rounds.entry(round).or_default().disputed = true,
+        }
+        self.votes.push(meta.location);
+    }
+
+    /// How the election of `path` stands.
+    pub(super) fn standing(&self, path: &Path) -> Standing {
+        if let Some(plain) = &self.plain {
+            return Standing::Decided(plain.clone());
+        }
+        let settled = self.rounds.values().find(|round| !round.agreed.is_empty() && !round.disputed);
+        let won = settled.and_then(|round| round.agreed.first());
+        if let Some((nonce, meta)) = won.and_then(|won| self.candidates.get_key_value(won)) {
+            return Standing::Decided(elected(path, *nonce, meta));
+        }
+        // Votes without a candidate are what a removal has left.
+        self.first().map_or(Standing::Absent, Standing::Open)
+    }
+
+    /// What was said in a round.
+    pub(super) fn round(&self, round: u8) -> Round {
+        self.rounds.get(&round).cloned().unwrap_or_default()
+    }
+
+    /// A candidate as the file that it would be if it won.
+    pub(super) fn candidate(&self, path: &Path, nonce: Nonce) -> Option<ObjectMeta> {
+        Some(elected(path, nonce, self.candidates.get(&nonce)?))
+    }
+
+    /// Whose file the store wrote first; of two in one step of its clock the one with the lower
+    /// nonce.
+    fn first(&self) -> Option<Nonce> {
+        let wrote = |(nonce, meta): (&Nonce, &ObjectMeta)| (StoreTime::of(meta), *nonce);
+        self.candidates.iter().map(wrote).min().map(|(_, nonce)| nonce)
+    }
+
+    /// All its files in the order in which they may be removed: at no moment does what is left say
+    /// something else than before, but that the file is gone.
+    pub(super) fn in_order(&self, path: &Path) -> [Vec<Path>; 3] {
+        let agreed = |nonce| self.rounds.values().any(|round| round.agreed.contains(nonce));
+        let (mut losers, mut file) = (Vec::new(), Vec::new());
+        for (nonce, meta) in &self.candidates {
+            match agreed(nonce) {
+                true => file.push(meta.location.clone()),
+                false => losers.push(meta.location.clone()),
+            }
+        }
+        file.extend(self.plain.iter().map(|_| path.clone()));
+        [losers, file, self.votes.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use rstest::rstest;
+
+    use super::*;
+
+    const A: Nonce = Nonce::from_bytes([0xaa; 16]);
+    const B: Nonce = Nonce::from_bytes([0xbb; 16]);
+    const X7: &str = "x-0000000000000007";
+
+    fn meta(file: &str, seconds: u64) -> ObjectMeta {
+        ObjectMeta {
+            location: Path::from(file),
+            last_modified: (SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).into(),
+            size: 1,
+            e_tag: None,
+            version: None,
+        }
+    }
+
+    /// Of these files, as `(file, second)`.
+    fn ballot(files: &[(String, u64)]) -> Ballot {
+        let mut ballot = Ballot::default();
+        for (file, second) in files {
+            ballot.add(role(file).map(|(_, role)| role), meta(file, *second));
+        }
+        ballot
+    }
+
+    fn file(role: Role, second: u64) -> (String, u64) {
+        (format!("{X7}{role}"), second)
+    }
+
+    fn candidate(nonce: Nonce, second: u64) -> (String, u64) {
+        file(Role::Candidate(nonce), second)
+    }
+
+    fn agreed(round: u8, nonce: Nonce) -> (String, u64) {
+        file(Role::Agreed(round, nonce), 9)
+    }
+
+    fn disputed(round: u8) -> (String, u64) {
+        file(Role::Disputed(round, B), 9)
+    }
+
+    fn won(nonce: Nonce, second: u64) -> ObjectMeta {
+        ObjectMeta { e_tag: Some(nonce.to_string()), ..meta(&candidate(nonce, 0).0, second) }
+    }
+
+    /// Case 24 on such a store: a request that comes a second time, late, moves nothing.
+    #[test]
+    fn a_candidate_that_is_written_again_stays_what_it_was() {
+        let (path, nonce) = (Path::from("genesis"), timed(StoreTime::of_micros(5_000_001)));
+        let at = |second| elected(&path, nonce, &meta("genesis", second));
+        assert_eq!(at(5), at(900));
+        assert_eq!(StoreTime::of(&at(5)).micros(), 5_000_001);
+    }
+
+    #[rstest]
+    #[case::nobody(&[], Standing::Absent)]
+    #[case::alone(&[candidate(B, 5)], Standing::Open(B))]
+    #[case::earlier(&[candidate(A, 6), candidate(B, 5)], Standing::Open(B))]
+    #[case::in_one_step(&[candidate(A, 5), candidate(B, 5)], Standing::Open(A))]
+    #[case::wanted(&[candidate(A, 5), file(Role::Wanted(0, A), 6)], Standing::Open(A))]
+    #[case::agreed(&[candidate(A, 5), candidate(B, 5), agreed(0, B)], Standing::Decided(won(B, 5)))]
+    #[case::disputed(&[candidate(A, 5), candidate(B, 5), agreed(0, B), disputed(0)], Standing::Open(A))]
+    #[case::in_the_second_round(
+        &[candidate(A, 5), candidate(B, 5), agreed(0, B), disputed(0), agreed(1, B)],
+        Standing::Decided(won(B, 5))
+    )]
+    #[case::written_over(
+        &[candidate(A, 5), agreed(0, A), (X7.to_owned(), 8)], Standing::Decided(meta(X7, 8))
+    )]
+    #[case::left_over(&[agreed(0, A)], Standing::Absent)]
+    fn the_files_tell_who_it_is(#[case] files: &[(String, u64)], #[case] expected: Standing) {
+        assert_eq!(ballot(files).standing(&Path::from(X7)), expected);
+    }
+
+    /// However far a removal got, the file is what it was, or gone.
+    #[test]
+    fn a_removal_that_ends_early_changes_nothing() {
+        let files =
+            [candidate(A, 5), candidate(B, 4), disputed(0), agreed(1, A), (X7.to_owned(), 8)];
+        let (whole, path) = (ballot(&files), Path::from(X7));
+        let order = whole.in_order(&path);
+        let order: Vec<String> = order.iter().flatten().map(ToString::to_string).collect();
+        assert_eq!(order.len(), files.len());
+        for removed in 0..=order.len() {
+            let is_left = |(file, _): &&(String, u64)| !order[..removed].contains(file);
+            let left: Vec<_> = files.iter().filter(is_left).cloned().collect();
+            let standing = ballot(&left).standing(&path);
+            let same = standing == whole.standing(&path) || standing == Standing::Absent;
+            assert!(same, "{standing:?} after {removed}");
+        }
+    }
+
+    #[rstest]
+    #[case("genesis.caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(("genesis", Role::Candidate(A))))]
+    #[case(
+        "x-0000000000000007.granted.d0fbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+        Some(("x-0000000000000007.granted", Role::Agreed(15, B)))
+    )]
+    #[case("leasehold.json.w00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some((MARKER, Role::Wanted(0, A))))]
+    #[case("genesis.x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(("genesis", Role::Disputed(0, A))))]
+    #[case("x-0000000000000007.kil.caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None)]
+    #[case("x-0000000000000007.cAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", None)]
+    #[case("x-0000000000000007.w+faaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None)]
+    #[case("x-0000000000000007.wé", None)]
+    #[case("x-0000000000000007.c", None)]
+    #[case("x-0000000000000007.granted", None)]
+    #[case("readme.txt", None)]
+    fn files_of_an_election_are_told_by_their_names(
+        #[case] file: &str,
+        #[case] expected: Option<(&str, Role)>,
+    ) {
+        assert_eq!(role(file), expected);
+    }
+}
