@@ -17,6 +17,8 @@
 //! is elected ever. This is known as commit-adopt. What the clock is for is that the first round
 //! suffices.
 //!
+//! Where listings do not tell which write of a file they show, each file is looked at besides.
+//!
 //! All that is written stays what it is when it is written a second time, late; a file that is
 //! removed is removed with its votes last. Above this layer the files look as on any other store.
 
@@ -47,6 +49,9 @@ use ballot::{
 
 /// How often it is looked again while new elections begin.
 const LOOKS: usize = 16;
+
+/// How many files are looked at at a time.
+const AT_A_TIME: usize = 16;
 
 /// After so many rounds it is given up. Only who is disturbed in each of them needs a second one.
 const ROUNDS: u8 = 32;
@@ -194,6 +199,7 @@ impl Elected {
                 objects.extend(meta.map(|meta| ObjectMeta { location: path, ..meta }));
             }
             if open.is_empty() {
+                let Some(objects) = self.tagged(objects).await? else { continue };
                 return Ok(ListResult { common_prefixes, objects, extensions });
             }
             if open.is_subset(&waited_for) {
@@ -206,6 +212,25 @@ impl Elected {
             }
         }
         Err(unclear("elections began too fast to see the end of all of them"))
+    }
+
+    /// The same with the tags that the listing did not tell; nothing if a file went away meanwhile.
+    async fn tagged(&self, objects: Vec<ObjectMeta>) -> Result<Option<Vec<ObjectMeta>>> {
+        let tag = |mut meta: ObjectMeta| async move {
+            if meta.e_tag.is_none() {
+                let now = self.inner.head(&meta.location).await?;
+                // It may have been written again since.
+                meta.last_modified = meta.last_modified.max(now.last_modified);
+                meta.e_tag = now.e_tag;
+            }
+            Ok(meta)
+        };
+        let tagged = stream::iter(objects).map(tag).buffered(AT_A_TIME);
+        match tagged.try_collect().await {
+            Ok(objects) => Ok(Some(objects)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Removes files with all that belongs to their elections.

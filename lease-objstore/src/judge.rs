@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn seen(seconds: f64) -> Seen {
-        Seen { stamp: "1".into(), modified: at(seconds), size: 1 }
+        Seen { stamp: "1".into(), modified: at(seconds), size: 1, tagged: true }
     }
 
     #[rstest]

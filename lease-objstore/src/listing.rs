@@ -16,6 +16,8 @@ pub(crate) struct Seen {
     pub(crate) stamp: String,
     pub(crate) modified: StoreTime,
     pub(crate) size: u64,
+    /// Whether the store itself told which write it was.
+    pub(crate) tagged: bool,
 }
 
 /// The files of one claim.
@@ -185,7 +187,8 @@ mod tests {
                         None => (*file, 1),
                     };
                     let modified = StoreTime::since_1970(Duration::from_micros(5));
-                    (file.to_owned(), Seen { stamp: "1".into(), modified, size: size as u64 })
+                    let (stamp, size) = ("1".to_owned(), size as u64);
+                    (file.to_owned(), Seen { stamp, modified, size, tagged: true })
                 })
                 .collect(),
         )

@@ -211,7 +211,7 @@ pub(crate) fn seen(meta: &ObjectMeta) -> Seen {
         Some(tag) => stamp(tag),
         None => format!("{}-{}", modified.micros(), meta.size),
     };
-    Seen { stamp, modified, size: meta.size }
+    Seen { stamp, modified, size: meta.size, tagged: meta.e_tag.is_some() }
 }
 
 /// An entity tag as all answers of a store have it: some quote it in one and not in another.

@@ -34,7 +34,8 @@ const SWEPT: usize = 10;
 pub struct Findings {
     /// Whether creates were raced against each other; where they were before, the marker tells.
     pub raced: bool,
-    /// Whether files are created by election, since several may create one here.
+    /// Whether files are created by election, since several may create one here. So they are too
+    /// where listings do not tell which write of a file they show.
     pub elected: bool,
     /// Whether files may be deleted. Without that right leases end all the same, but what is left
     /// of them stays, and listings grow.
@@ -87,7 +88,8 @@ impl ObjStore {
             Ok(Created::Done(stamp)) => stamp,
             _ => &put.stamp,
         };
-        if shown.stamp != *last || head.stamp != put.stamp {
+        let is_told = shown.tagged || (!self.elected && without_create == WithoutCreate::Elect);
+        if !is_told || (shown.tagged && shown.stamp != *last) || head.stamp != put.stamp {
             return Err(no_listing("a file's entity tag is not the same in all answers"));
         }
         if began && self.opened().is_some() {
@@ -97,6 +99,7 @@ impl ObjStore {
             !self.elected && !began && (self.opened().is_none() || probe == Probe::EveryTime);
         let is_exact = !self.elected
             && !began
+            && shown.tagged
             && !matches!(again, Ok(Created::Done(_)))
             && (!raced || self.race().await?);
         // Those who opened it before without elections trust in it.

@@ -22,6 +22,7 @@ pub(crate) struct Package {
 pub(crate) enum Client {
     Pip,
     Npm,
+    Cargo,
 }
 
 impl Package {
@@ -86,6 +87,13 @@ impl Package {
                 .arg("--prefix")
                 .arg(into)
                 .arg(format!("{}@{}", self.name, self.version)),
+            // It is built here: quickly, since nobody measures it, and apart from this workspace.
+            Client::Cargo => command
+                .args(["install", "--quiet", "--debug", "--locked", "--all-features", "--root"])
+                .arg(into)
+                .args([self.name, "--version", self.version])
+                .env_remove("CARGO_TARGET_DIR")
+                .env("CARGO_PROFILE_DEV_DEBUG", "0"),
         };
         command
     }
@@ -94,6 +102,7 @@ impl Package {
         let needs = match self.client {
             Client::Pip => "Python 3 with pip",
             Client::Npm => "Node.js with npm",
+            Client::Cargo => "cargo",
         };
         format!(
             "install {needs} and allow it to reach its registry, or put the server's binary on \
@@ -107,6 +116,7 @@ impl Client {
         match self {
             Self::Pip => "python3",
             Self::Npm => "npm",
+            Self::Cargo => "cargo",
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | [`nats::shared`] | `LEASE_TEST_NATS_URL` | [`nats::single`] | one nats-server with JetStream |
 //! | | | [`nats::Cluster::start`] | three of them that place replicas |
 //! | [`s3::S3::shared`] | `LEASE_TEST_S3_URL` | [`s3::S3::start`] | an S3 endpoint (SeaweedFS) |
+//! | | | [`s3::S3::careless`] | an S3 endpoint on which no lease may rely (s3s-fs) |
 //! | [`azure::Azure::shared`] | `LEASE_TEST_AZURE_URL` | [`azure::Azure::start`] | an Azure blob endpoint (Azurite) |
 //! | [`gcs::Gcs::shared`] | `LEASE_TEST_GCS_URL` | [`gcs::Gcs::start`] | a GCS endpoint (fake-gcs-server) |
 //!

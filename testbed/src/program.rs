@@ -62,9 +62,20 @@ impl Program {
         },
     };
 
+    pub(crate) const S3S_FS: Self = Self {
+        name: "s3s-fs",
+        package: Package {
+            client: Client::Cargo,
+            name: "s3s-fs",
+            // The last one that the toolchain of this workspace builds.
+            version: "0.14.1",
+            binary: "bin/s3s-fs",
+        },
+    };
+
     /// Every server that the tests can start.
-    pub const ALL: [Self; 5] =
-        [Self::MONGOD, Self::NATS, Self::WEED, Self::AZURITE, Self::FAKE_GCS];
+    pub const ALL: [Self; 6] =
+        [Self::MONGOD, Self::NATS, Self::WEED, Self::AZURITE, Self::FAKE_GCS, Self::S3S_FS];
 
     /// The name of the binary.
     #[must_use]

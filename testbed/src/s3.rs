@@ -1,4 +1,4 @@
-//! An S3 endpoint: SeaweedFS, whose conditional PUTs are exact.
+//! S3 endpoints: SeaweedFS, whose conditional PUTs are exact, and s3s-fs, whose are not.
 
 mod sign;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::{Error, OrRemedy, Result};
 use crate::folder;
 use crate::http::{self, Request};
-use crate::port;
+use crate::port::{self, Port};
 use crate::program::Program;
 use crate::server::{Recipe, Server};
 use sign::Credentials;
@@ -72,7 +72,7 @@ impl S3 {
         let identities = here.join("identities.json");
         fs::write(&identities, identity(&credentials))
             .or_remedy(identities.display(), "see whether the disk is full")?;
-        let port_of = |flag: &str, port: &port::Port| format!("-{flag}={}", port.number());
+        let port_of = |flag: &str, port: &Port| format!("-{flag}={}", port.number());
         let arguments = [
             "server".to_owned(),
             format!("-dir={}", here.display()),
@@ -106,6 +106,36 @@ impl S3 {
             arguments: arguments.map(Into::into).into(),
             folder,
             ports: ports.into(),
+            probe: Box::new(move || create_bucket(address, &known, FIRST_BUCKET)),
+            within: STARTS_WITHIN,
+        })?;
+        Ok(Self { server, address, credentials })
+    }
+
+    /// A new one of another make, s3s-fs, which looks whether an object is there and then creates it:
+    /// of those who create one at the same time several win. And some of its listings fail while
+    /// others write.
+    ///
+    /// # Errors
+    ///
+    /// When s3s-fs cannot be had or started.
+    pub fn careless() -> Result<Self> {
+        let (key_id, secret) = KEY;
+        let credentials = Credentials { key_id: key_id.to_owned(), secret: secret.to_owned() };
+        let port = Port::free()?;
+        let (address, number) = (port.address(), port.number().to_string());
+        let folder = folder::temporary("s3s-fs")?;
+        let options = ["--host", "127.0.0.1", "--port", &number];
+        let identity = ["--access-key", key_id, "--secret-key", secret];
+        let mut arguments: Vec<_> = options.into_iter().chain(identity).map(Into::into).collect();
+        arguments.push(folder.path().into());
+        let known = credentials.clone();
+        let server = Server::start(Recipe {
+            program: Program::S3S_FS,
+            url: format!("http://{address}"),
+            arguments,
+            folder,
+            ports: vec![port],
             probe: Box::new(move || create_bucket(address, &known, FIRST_BUCKET)),
             within: STARTS_WITHIN,
         })?;

@@ -54,6 +54,11 @@ fn seaweedfs_makes_buckets() -> Result<()> {
 }
 
 #[test]
+fn s3s_fs_makes_buckets() -> Result<()> {
+    S3::careless()?.create_bucket("leases")
+}
+
+#[test]
 fn azurite_makes_containers() -> Result<()> {
     let azure = Azure::start()?;
     azure.create_container("leases")?;

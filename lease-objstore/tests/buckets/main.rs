@@ -11,6 +11,7 @@ mod place;
 mod spoil;
 
 mod budget;
+mod careless;
 mod conformance;
 mod failures;
 mod probe;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use futures::future::join_all;
 use lease_core::{Backend, Error, Mode};
-use lease_objstore::{Options, Probe, connect};
+use lease_objstore::{Options, Probe, WithoutCreate, connect};
+use object_store::ObjectStoreExt;
 
 use crate::people::{acquire, claim, name};
 use crate::place::{Azurite, FakeGcs, Place, Seaweed, Server};
@@ -15,6 +16,7 @@ async fn place<S: Server>() -> Place {
     tokio::task::spawn_blocking(Place::on::<S>).await.unwrap()
 }
 
+#[track_caller]
 fn problem<T>(answer: lease_core::Result<T>) -> String {
     match answer {
         Err(error @ Error::Misconfigured { .. }) => error.to_string(),
@@ -59,13 +61,14 @@ async fn many_open_a_new_one_at_once() {
     }
 }
 
-/// Case 35: a store that ignores the condition grants no lease, whenever it does so.
+/// Case 35: a store that ignores the condition is found out, whenever it does so. It grants no lease
+/// to whoever wants none without it.
 #[tokio::test]
-async fn a_store_that_ignores_conditions_is_refused() {
+async fn a_store_that_ignores_conditions_is_found_out() {
     let place = place::<FakeGcs>().await;
     let spoilt = |judge: fn(usize) -> Fate| {
         let creates = Arc::new(AtomicUsize::new(0));
-        place.options.clone().through(move |client| {
+        place.options.clone().without_create(WithoutCreate::Refuse).through(move |client| {
             let creates = Arc::clone(&creates);
             Spoilt::over(FakeGcs::layer(client), move |request| match is_create(request) {
                 true => judge(creates.fetch_add(1, SeqCst)),
@@ -88,6 +91,39 @@ async fn a_store_that_ignores_conditions_is_refused() {
     // Nothing is left of all that: whoever opens it next finds it out too.
     assert!(place.all().await.is_empty(), "{:?}", place.all().await);
     problem(connect(spoilt(later)).await);
+
+    // All others create by election there, also those who come later and find nothing wrong.
+    let elected = spoilt(|_| Fate::Unconditional).without_create(WithoutCreate::Elect);
+    let first = connect(elected.clone()).await.unwrap();
+    assert!(first.findings().unwrap().elected);
+    let mine = acquire(&first, &claim(Mode::Exclusive)).await;
+    let next = connect(place.options.clone()).await.unwrap();
+    assert!(next.findings().unwrap().elected);
+    let shown = next.inspect(&name()).await.unwrap().exclusive.unwrap();
+    assert_eq!(shown.nonce, mine.holding.nonce);
+    problem(connect(place.options.clone().without_create(WithoutCreate::Refuse)).await);
+}
+
+/// Who trusts a store and who does not never hold leases in one place.
+#[tokio::test]
+async fn nobody_elects_where_others_trust() {
+    let place = place::<FakeGcs>().await;
+    place.connect().await;
+    let suspicious = place.options.clone().through(|client| {
+        Spoilt::over(FakeGcs::layer(client), |request| match is_create(request) {
+            true => Fate::Unconditional,
+            false => Fate::Pass,
+        })
+    });
+    let told = problem(connect(suspicious).await);
+    assert!(told.contains("two exclusives could hold"), "{told}");
+
+    // Its marker was begun by election, and somebody who trusts made it beside.
+    let store = place.options.object_store().await.unwrap();
+    let begun = format!("{}/leasehold.json.c{}", place.prefix(), claim(Mode::Writer).nonce);
+    store.put(&begun.into(), "{}".into()).await.unwrap();
+    let told = problem(connect(place.options.clone()).await);
+    assert!(told.contains("found not to be exact"), "{told}");
 }
 
 /// Case 38: whoever may not delete holds leases all the same, and is told.
