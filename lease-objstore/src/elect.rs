@@ -376,3 +376,6 @@ impl ObjectStore for Elected {
         self.inner.copy_opts(from, to, options).await
     }
 }
+
+#[cfg(test)]
+mod tests;
