@@ -1,8 +1,14 @@
 //! A lease that moves to another process.
 
-use lease_core::{Error, LossReason, Ticket, Timing};
+use std::sync::Arc;
 
-use crate::world::{JOB, SECOND, World, held_by};
+use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Fault, Faulty, Method};
+use lease_core::{Backend, Error, LossReason, Ticket, Timing};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::world::{JOB, SECOND, World, held_by, job};
 
 /// Ann hands her lease to Bob. He goes on under the same epoch, nobody gets between, and the ticket
 /// does not work a second time.
@@ -56,4 +62,65 @@ async fn that_nobody_redeems_in_time_is_worth_nothing() {
     drop(bob.exclusive(JOB).acquire().await.unwrap());
 
     assert!(matches!(ann.redeem(&ticket).await, Err(Error::Lost { .. })));
+}
+
+/// How much of a grace has passed is not known to whoever redeems: all of it is waited out.
+#[tokio::test(start_paused = true)]
+async fn has_its_grace_waited_out_again() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 6), world.person("bob", SECOND * 6));
+    let with_grace = Timing::with_ttl(SECOND * 6).grace(SECOND * 3).build().unwrap();
+    let anns = ann.exclusive(JOB).timing(with_grace).acquire().await.unwrap();
+    let bobs = bob.redeem(&anns.into_ticket().await.unwrap()).await.unwrap();
+
+    assert!(matches!(bobs.guard(|_| async {}).await, Err(Error::NotYet { .. })));
+
+    world.pass(SECOND * 3).await;
+    bobs.guard(|_| async {}).await.unwrap();
+}
+
+/// A renewal of Ann's got through without an answer right before she hands over. The one that the
+/// ticket stands on is another, so that there is a whole ttl to redeem it in. (Rule R8.)
+#[tokio::test(start_paused = true)]
+async fn lives_for_a_whole_ttl() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 3, Arc::new(network.clone()), mode);
+    let anns = ann.exclusive(JOB).acquire().await.unwrap();
+    network.next(Method::Renew, Fault::answer_lost());
+    world.pass(SECOND * 12 / 10).await;
+    assert_eq!(network.calls(Method::Renew), 1);
+
+    let ticket = anns.into_ticket().await.unwrap();
+
+    let left = world.store.observe(&job()).await.unwrap().standing().free_in();
+    assert_eq!(left, Some(SECOND * 3));
+    drop(world.person("bob", SECOND).redeem(&ticket).await.unwrap());
+}
+
+/// Whatever was changed on its way, or is not known yet, is refused, and the ticket as it was made
+/// still works.
+#[rstest]
+#[case::by_a_newer_version(|ticket: &mut Value| ticket["v"] = json!(2))]
+#[case::to_another_beat(|ticket: &mut Value| ticket["holding"]["beat"] = json!(7))]
+#[case::to_the_last_beat_there_is(|ticket: &mut Value| {
+    ticket["holding"]["beat"] = json!(u64::MAX);
+    ticket["holding"]["acknowledged"] = json!(u64::MAX);
+})]
+#[case::to_no_epoch(|ticket: &mut Value| ticket["holding"]["epoch"] = Value::Null)]
+#[case::to_another_ttl(|ticket: &mut Value| ticket["holding"]["ttl"]["secs"] = json!(3600))]
+#[tokio::test(start_paused = true)]
+async fn that_was_changed_is_refused(#[case] change: fn(&mut Value)) {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 6), world.person("bob", SECOND * 6));
+    let ticket = ann.exclusive(JOB).acquire().await.unwrap().into_ticket().await.unwrap();
+    let mut carried = serde_json::to_value(&ticket).unwrap();
+    change(&mut carried);
+
+    let changed: Ticket = serde_json::from_value(carried).unwrap();
+    let refused = bob.redeem(&changed).await;
+    assert!(matches!(refused, Err(Error::Misconfigured { .. })), "{refused:?}");
+
+    bob.redeem(&ticket).await.unwrap().confirm().await.unwrap();
 }
