@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lease_core::keeper::KeeperMode;
 use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::{BreakNote, Effect, Error, LossReason, Released};
+use rstest::rstest;
 
 use crate::world::{JOB, SECOND, World, job};
 
@@ -129,4 +130,82 @@ async fn of_a_lease_that_was_broken_does_not_claim_to_have_freed_it() {
     network.next(Method::Withdraw, Fault::fails(Effect::Nothing));
     assert_eq!(anns.release().await.unwrap(), Released::NotHeld);
     bobs.confirm().await.unwrap();
+}
+
+/// Whoever asked for the release gives up on it while the store is silent: it goes on all the same.
+#[tokio::test(start_paused = true)]
+async fn goes_on_when_nobody_waits_for_it() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    network.next(Method::Withdraw, Fault::hangs());
+
+    tokio::select! {
+        released = lease.release() => panic!("{released:?}"),
+        () = world.pass(SECOND) => {}
+    }
+
+    world.pass(SECOND / 10).await;
+    assert!(world.is_free().await);
+}
+
+/// What will not get better is told at once.
+#[tokio::test(start_paused = true)]
+async fn that_is_forbidden_is_not_tried_again() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    network.always(Method::Withdraw, Fault::error(|| Error::misconfigured("no", "grant it")));
+    let start = world.now();
+
+    assert!(matches!(lease.release().await, Err(Error::Misconfigured { .. })));
+
+    assert_eq!((world.now(), network.calls(Method::Withdraw)), (start, 1));
+}
+
+/// A lease that ran out is dropped, or released. Its last renewals may have got through without an
+/// answer, so its record is removed, once, and the name is free long before that record's end.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn removes_what_unanswered_renewals_have_left(#[values(true, false)] dropped: bool) {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    network.always(Method::Renew, Fault::hangs_after());
+    assert_eq!(lease.lost().await, LossReason::Expired);
+    assert!(!world.is_free().await);
+
+    if dropped {
+        drop(lease);
+    } else {
+        assert_eq!(lease.release().await.unwrap(), Released::Freed);
+    }
+
+    world.pass(SECOND).await;
+    assert!(world.is_free().await);
+    assert_eq!(network.calls(Method::Withdraw), 1);
+}
+
+/// A lease that was broken has no record any more: the store is not asked to remove it.
+#[tokio::test(start_paused = true)]
+async fn of_what_is_surely_gone_asks_nothing() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 3, Arc::new(network.clone()), mode);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    let note = BreakNote { by: "an operator".into(), why: "a test".into() };
+    ann.break_record(&job(), lease.nonce(), &note).await.unwrap();
+    assert_eq!(lease.lost().await, LossReason::Displaced);
+
+    drop(lease);
+
+    world.pass(SECOND).await;
+    assert_eq!(network.calls(Method::Withdraw), 0);
 }
