@@ -1,6 +1,10 @@
 //! An exclusive that waits, and goes away: nobody is kept out by it afterwards.
 
-use lease_core::Error;
+use std::sync::Arc;
+
+use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Fault, Faulty, Method};
+use lease_core::{Backend, Effect, Error};
 use rstest::rstest;
 use tokio_util::sync::CancellationToken;
 
@@ -98,6 +102,39 @@ async fn at_any_moment_leaves_nothing_behind() {
         assert!(waited < SECOND, "round {round}: {waited:?}");
         next.release().await.unwrap();
     }
+}
+
+/// Whoever is told that the time to wait is over has left nothing behind, from that moment on.
+#[tokio::test(start_paused = true)]
+async fn has_gone_when_it_is_told_so() {
+    let world = World::new();
+    let writer = world.person("writer", SECOND * 10).writer(JOB).acquire().await.unwrap();
+    let ann = world.person("ann", SECOND * 10);
+
+    assert!(ann.exclusive(JOB).wait(SECOND).acquire().await.is_err());
+
+    assert!(world.store.observe(&job()).await.unwrap().exclusive.is_none());
+    drop(writer);
+}
+
+/// The store fails to remove what was left. It is asked again soon, and no more once that is done.
+#[tokio::test(start_paused = true)]
+async fn is_cleared_away_at_the_second_try() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let writer = world.person("writer", SECOND * 60).writer(JOB).acquire().await.unwrap();
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    network.next(Method::Withdraw, Fault::fails(Effect::Nothing));
+
+    assert!(ann.exclusive(JOB).wait(SECOND).acquire().await.is_err());
+    assert!(world.store.observe(&job()).await.unwrap().exclusive.is_some());
+
+    world.pass(SECOND).await;
+    assert!(world.store.observe(&job()).await.unwrap().exclusive.is_none());
+    world.pass(SECOND * 120).await;
+    assert_eq!(network.calls(Method::Withdraw), 2);
+    drop(writer);
 }
 
 impl World {
