@@ -330,3 +330,6 @@ impl CoordinatorBuilder {
         Coordinator { parts: Arc::new(parts) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,25 @@ async fn does_not_wait_for_itself() {
     drop(ann.exclusive(JOB).acquire().await.unwrap());
 }
 
+/// The same for one of many names, and where another lease on the same name has come and gone.
+#[tokio::test(start_paused = true)]
+async fn does_not_wait_for_itself_on_any_of_its_names() {
+    let world = World::new();
+    let ann = world.person("ann", SECOND * 2);
+    let mut held = Vec::new();
+    for n in 0..50 {
+        let name = format!("name {n}");
+        held.push(ann.writer(&name).acquire().await.unwrap());
+        ann.writer(&name).acquire().await.unwrap().release().await.unwrap();
+    }
+
+    for lease in &held {
+        let refused =
+            ann.exclusive(lease.name().as_str()).wait(SECOND * 5).acquire().await.unwrap_err();
+        assert!(matches!(refused, Error::WouldDeadlock { .. }), "{refused}");
+    }
+}
+
 /// A fresh record of one's own stable name is taken back only if its process is proven dead: here
 /// it is this very process, which lives. (Rule R16.)
 #[tokio::test(start_paused = true)]
@@ -66,6 +85,9 @@ async fn does_not_take_its_own_name_back_while_it_lives() {
     world.pass(SECOND * 3).await;
     let other = world.person("other", SECOND * 2);
     let refused = other.exclusive(JOB).policy(Policy::refuse()).acquire().await;
+    assert_eq!(held_by(refused), "stale");
+    let another = Policy::refuse().readopting("node-8");
+    let refused = other.exclusive(JOB).policy(another).acquire().await;
     assert_eq!(held_by(refused), "stale");
     let back = ann.exclusive(JOB).info(info("new")).policy(readopting()).acquire().await.unwrap();
     assert!(back.epoch() > epoch);
