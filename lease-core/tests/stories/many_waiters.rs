@@ -125,6 +125,7 @@ async fn are_not_woken_by_each_change_of_a_busy_name() {
     drop(waiting.await.unwrap().unwrap());
 
     let looks = counted.counts().of(Method::Observe) - before;
-    assert!(looks <= 50, "{looks} looks while 500 writers left");
+    // Half a second: at the rate of polling, once every 25 to 50 ms, and a few more at first.
+    assert!((12..=50).contains(&looks), "{looks} looks while 500 writers left");
     assert!(world.now().since(gone) <= SECOND / 10);
 }
