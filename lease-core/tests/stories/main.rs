@@ -15,6 +15,7 @@ mod a_stream_of_writers;
 mod a_ticket;
 mod a_waiter_that_goes;
 mod an_erased_store;
+mod an_unclear_answer;
 mod many_leases;
 mod many_waiters;
 mod odd_settings;
