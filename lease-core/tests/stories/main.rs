@@ -8,6 +8,7 @@ mod a_dead_process;
 mod a_dead_writer;
 mod a_flaky_store;
 mod a_guarded_write;
+mod a_look_at_the_store;
 mod a_patient_waiter;
 mod a_paused_holder;
 mod a_release;
