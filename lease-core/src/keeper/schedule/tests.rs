@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rstest::rstest;
+
 use super::*;
 use crate::{Epoch, Mode, Name, Nonce, Revision};
 
@@ -16,6 +18,11 @@ fn timing() -> Timing {
 
 fn belief() -> Duration {
     timing().ttl() - timing().margin()
+}
+
+/// A ttl of half an hour: renewed every ten minutes.
+fn long_timing() -> Timing {
+    Timing::with_ttl(SECOND * 1800).build().unwrap()
 }
 
 fn record() -> Holding {
@@ -198,12 +205,56 @@ fn a_longer_ttl_counts_only_for_the_renewal_that_carries_it() {
 #[test]
 fn leases_that_are_due_about_now_go_together() {
     let mut schedule = Schedule::new(Jitter::seeded(2));
+    assert!(schedule.is_empty());
     for (id, second) in [(1, 0), (2, 0), (3, 3)] {
         let sent = START.plus(SECOND * second);
         schedule.add(LeaseId(id), record(), timing(), belief(), sent);
     }
+    assert_eq!((schedule.len(), schedule.is_empty()), (3, false));
     let first = schedule.wake_at().unwrap();
     let ids: Vec<_> = schedule.renewals(first).into_iter().map(|(id, _, _)| id).collect();
     assert_eq!(ids.len(), 2);
     assert!(!ids.contains(&LeaseId(3)));
+}
+
+/// A tenth of its own interval is how early a lease is renewed at the most, whatever is due beside
+/// it: of these two the one has half a second, the other a minute.
+#[rstest]
+#[case::within_its_own(SECOND / 2, true)]
+#[case::a_little_before(SECOND / 2 + Duration::from_nanos(1), false)]
+fn no_lease_is_renewed_much_too_early(#[case] early: Duration, #[case] goes_along: bool) {
+    let mut schedule = one_lease();
+    let (now, long, other) = (START.plus(SECOND), long_timing(), LeaseId(2));
+    schedule.add(other, record(), long, long.ttl() - long.margin(), START);
+    // One is due now and the other so much later, to the nanosecond.
+    schedule.retime(other, long, long.ttl() - long.margin(), now);
+    schedule.retime(ID, timing(), belief(), now.plus(early));
+
+    let ids: Vec<_> = schedule.renewals(now).into_iter().map(|(id, _, _)| id).collect();
+
+    assert_eq!(ids, if goes_along { vec![other, ID] } else { vec![other] });
+}
+
+/// The lease that is due says how far ahead is looked: many others, of days, are left alone.
+#[test]
+fn a_short_lease_does_not_bring_a_long_one_along() {
+    let mut schedule = one_lease();
+    let (now, long) = (START.plus(SECOND * 5), long_timing());
+    schedule.add(LeaseId(2), record(), long, long.ttl() - long.margin(), START);
+    schedule.retime(LeaseId(2), long, long.ttl() - long.margin(), now.plus(SECOND));
+
+    assert_eq!(schedule.renewals(now).len(), 1);
+}
+
+/// One that waits for its answer is left alone to the end of its belief, also while others are due.
+#[test]
+fn a_renewal_in_flight_is_not_sent_beside_another() {
+    let mut schedule = one_lease();
+    schedule.renewals(START.plus(SECOND * 5));
+    let almost_over = START.plus(belief()).minus(SECOND / 10);
+    schedule.add(LeaseId(2), record(), timing(), belief(), almost_over.minus(SECOND * 5));
+
+    let ids: Vec<_> = schedule.renewals(almost_over).into_iter().map(|(id, _, _)| id).collect();
+
+    assert_eq!(ids, [LeaseId(2)]);
 }
