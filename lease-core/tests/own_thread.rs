@@ -95,6 +95,32 @@ fn a_lease_may_be_dropped_anywhere() {
     }));
 }
 
+/// The last lease is dropped after its coordinator, and the store is slow to answer: the thread
+/// stays until the lease is released.
+#[test]
+fn the_last_lease_is_released_before_the_thread_ends() {
+    let store = Memory::new();
+    let network = Faulty::new(Arc::new(store.clone()));
+    let leases = Coordinator::builder(Arc::new(network.clone()))
+        .timing(Timing::with_ttl(SECOND * 60).build().unwrap())
+        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lease = runtime.block_on(leases.exclusive("job").acquire()).unwrap();
+    let held_up = network.hold(Method::Withdraw);
+    drop(leases);
+    drop(lease);
+    runtime.block_on(held_up.reached());
+    // Long enough for a thread to end that does not wait.
+    std::thread::sleep(SECOND / 10);
+
+    held_up.open();
+
+    let name = "job".parse().unwrap();
+    assert!(eventually(|| {
+        runtime.block_on(lease_core::Backend::observe(&store, &name)).unwrap().is_free()
+    }));
+}
+
 /// There is one thread for a coordinator, none before its first lease, and none after its last.
 /// (Case 25.) One test, since it counts the threads of the whole process.
 #[cfg(target_os = "linux")]
