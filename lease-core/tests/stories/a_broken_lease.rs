@@ -22,7 +22,8 @@ async fn is_lost_to_its_holder_and_fenced() {
     assert!(epoch > anns.epoch());
     assert_eq!(world.store.last_break(&job()), Some(note()));
 
-    assert!(matches!(anns.confirm().await, Err(Error::Lost { .. })));
+    let told = anns.confirm().await;
+    assert!(matches!(told, Err(Error::Lost { reason: LossReason::Displaced, .. })), "{told:?}");
     assert_eq!(anns.lost().await, LossReason::Displaced);
 
     // A writer that joins next already keeps the broken holder out.

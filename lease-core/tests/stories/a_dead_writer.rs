@@ -1,6 +1,6 @@
 //! A writer that died, and the exclusive job that nobody may block for months.
 
-use lease_core::{Freshness, Policy};
+use lease_core::{BreakNote, Freshness, Policy};
 
 use crate::world::{JOB, SECOND, World, held_by, job};
 
@@ -63,6 +63,25 @@ async fn is_left_to_an_operator_where_the_policy_says_so() {
 
     drop(ask().force().acquire().await.unwrap());
     drop(kept);
+}
+
+/// Whoever waits for that person does not keep other writers out meanwhile.
+#[tokio::test(start_paused = true)]
+async fn keeps_nobody_out_while_it_is_left_to_an_operator() {
+    let world = World::new();
+    let (dead, _frozen) = world.frozen("dead", SECOND * 2);
+    let kept = dead.writer(JOB).acquire().await.unwrap();
+    world.pass(SECOND * 3).await;
+    let careful = world.person("careful", SECOND * 2);
+    let ask = careful.exclusive(JOB).policy(Policy::refuse()).wait(SECOND * 60);
+    let waiting = tokio::spawn(ask.acquire());
+    world.pass(SECOND * 5).await;
+
+    world.person("later", SECOND * 2).writer(JOB).acquire().await.unwrap().release().await.unwrap();
+
+    let note = BreakNote { by: "an operator".into(), why: "it is dead".into() };
+    careful.break_record(&job(), kept.nonce(), &note).await.unwrap();
+    drop(waiting.await.unwrap().unwrap());
 }
 
 impl World {

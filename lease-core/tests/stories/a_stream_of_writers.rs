@@ -49,8 +49,8 @@ async fn does_not_starve_an_exclusive() {
 
     let after = world.now().since(start);
     assert!(after >= SECOND * 6 && after < SECOND * 15 / 2, "{after:?}");
-    let told_after = long.await.unwrap().since(start.plus(SECOND * 2));
-    assert!(told_after < SECOND / 2, "{told_after:?}");
+    let told_after = long.await.unwrap().since(start);
+    assert!(told_after >= SECOND * 2 && told_after < SECOND * 5 / 2, "{told_after:?}");
 
     // Nobody writes beside it, and afterwards the writers flow again.
     let before = grants.load(Ordering::SeqCst);

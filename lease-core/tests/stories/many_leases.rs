@@ -49,6 +49,7 @@ async fn settles_each_under_its_lease() {
     let bobs = bob.exclusive("item").acquire().await.unwrap();
     assert!(bobs.token() > token);
     assert!(!held.is_held(&item));
+    assert!(held.snapshot().is_empty());
     assert!(held.settle(&item, |_| async {}).await.is_err());
 }
 
