@@ -1,5 +1,6 @@
 //! A holder that stops for longer than its ttl, and goes on.
 
+use lease_core::keeper::Driven;
 use lease_core::{Admission, Error, Gate, LossReason, Released, Status};
 
 use crate::world::{JOB, SECOND, World, held_by, job};
@@ -98,4 +99,34 @@ async fn is_told_before_the_store_could_grant_another() {
     assert!(told_after < SECOND * 2, "{told_after:?}");
     let bob = world.person("bob", SECOND * 2);
     assert_eq!(held_by(bob.exclusive(JOB).acquire().await), "ann");
+}
+
+/// Nobody has asked anything of the lease since it ran out: a look at its status finds it lost.
+#[tokio::test(start_paused = true)]
+async fn is_shown_as_lost() {
+    let world = World::new();
+    let (ann, _frozen) = world.frozen("ann", SECOND * 2);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    assert_eq!(lease.status(), Status::Held);
+
+    world.pass(SECOND * 5).await;
+
+    assert_eq!(lease.status(), Status::Lost(LossReason::Expired));
+}
+
+/// A process that is frozen in a test goes on by hand: each turn sends what is due, and says
+/// whether there is anybody to turn.
+#[tokio::test(start_paused = true)]
+async fn goes_on_by_hand() {
+    let world = World::new();
+    let (ann, hand) = world.frozen("ann", SECOND * 6);
+    let lease = ann.exclusive(JOB).acquire().await.unwrap();
+    world.pass(SECOND * 2).await;
+    assert!(hand.step().await);
+    assert!(lease.remaining() > SECOND * 5);
+
+    lease.release().await.unwrap();
+    drop(ann);
+    assert!(!hand.step().await);
+    assert!(!Driven::new().step().await);
 }
