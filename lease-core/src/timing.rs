@@ -338,6 +338,13 @@ mod tests {
         timing.fits(&Capabilities::reference()).unwrap();
     }
 
+    #[rstest]
+    #[case::the_longest_grace(Timing::with_ttl(SECOND).grace(Timing::MAX_TTL))]
+    #[case::the_smallest_margin(Timing::with_ttl(SECOND).margin(SECOND / 100))]
+    fn what_just_works_has_a_value(#[case] timing: TimingBuilder) {
+        timing.build().unwrap();
+    }
+
     #[test]
     fn one_that_was_written_is_read_and_one_that_cannot_work_is_not() {
         let timing = Timing::with_ttl(SECOND).margin(SECOND / 4).grace(SECOND).build().unwrap();
