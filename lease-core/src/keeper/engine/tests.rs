@@ -1,45 +1,85 @@
-//! What the engine tells its leases.
+//! What the engine tells its leases and its driver.
 
 use futures::future::join_all;
 
 use super::*;
+use crate::backend::Joined;
 use crate::clock::ManualClock;
 use crate::memory::Memory;
-use crate::{Claim, Grant, Mode, Name, Policy};
+use crate::{Claim, Mode, Name, Policy};
 
-const ID: LeaseId = LeaseId(1);
+/// An engine that keeps nothing yet, and what it stands on.
+struct Bench {
+    clock: ManualClock,
+    store: Arc<Memory>,
+    engine: Engine,
+    leases: u64,
+}
 
-/// A lease's own requests, such as its next confirm, name the write that was acknowledged last: there
-/// are stores that compare it.
-#[tokio::test]
-async fn a_lease_knows_its_last_acknowledged_write() {
-    let clock = ManualClock::new();
-    let (backend, clock_of_all): (Arc<dyn Backend>, Arc<dyn Clock>) =
-        (Arc::new(Memory::with_clock(Arc::new(clock.clone()))), Arc::new(clock.clone()));
-    let claim = Claim {
-        name: Name::parse("job").unwrap(),
-        nonce: Jitter::seeded(1).nonce(),
-        mode: Mode::Writer,
-        ttl: Timing::DEFAULT_TTL,
-        info: Arc::default(),
-    };
-    let sent = clock.now();
-    let joined = backend.join(&claim, &Policy::expired()).await.unwrap();
-    let crate::backend::Joined::Granted(grant) = joined else { panic!("{joined:?}") };
-    let Grant { holding, epoch, took_over } = grant;
-    let until = sent.plus(Timing::DEFAULT_TTL);
-    let grant = Grant { holding: holding.clone(), epoch, took_over };
-    let shared = Arc::new(Shared::new(grant, clock_of_all.clone(), until, sent));
-    let mut engine = Engine::new(backend.clone(), clock_of_all, Jitter::seeded(2));
-    engine.add(ID, shared.clone(), Timing::default(), sent);
-    assert_eq!(shared.holding(), holding);
-
-    clock.advance(Timing::default().renew_every());
-    for answers in join_all(engine.begin()).await {
-        engine.finish(answers);
+impl Bench {
+    fn new() -> Self {
+        let clock = ManualClock::new();
+        let store = Arc::new(Memory::with_clock(Arc::new(clock.clone())));
+        let engine = Engine::new(store.clone(), Arc::new(clock.clone()), Jitter::seeded(1));
+        Self { clock, store, engine, leases: 0 }
     }
 
-    let seen = backend.observe(&claim.name).await.unwrap();
-    assert_eq!(shared.holding().acknowledged, 1);
-    assert_eq!(shared.holding().revision, seen.writers[0].revision);
+    /// Takes a writer's lease and lets the engine keep it.
+    async fn keep(&mut self, timing: Timing) -> Arc<Shared> {
+        self.leases += 1;
+        let claim = Claim {
+            name: Name::parse("job").unwrap(),
+            nonce: Jitter::seeded(self.leases).nonce(),
+            mode: Mode::Writer,
+            ttl: timing.ttl(),
+            info: Arc::default(),
+        };
+        let sent = self.clock.now();
+        let joined = self.store.join(&claim, &Policy::expired()).await.unwrap();
+        let Joined::Granted(grant) = joined else { panic!("nobody else is there: {joined:?}") };
+        let until = sent.plus(timing.belief(&self.store.capabilities()));
+        let shared = Arc::new(Shared::new(grant, Arc::new(self.clock.clone()), until, sent));
+        self.engine.add(LeaseId(self.leases), shared.clone(), timing, sent);
+        shared
+    }
+}
+
+fn ttl(seconds: u64) -> Timing {
+    Timing::with_ttl(Duration::from_secs(seconds)).build().unwrap()
+}
+
+/// A lease's own requests, such as its next confirm, name the write that was acknowledged last:
+/// there are stores that compare it.
+#[tokio::test]
+async fn a_lease_knows_its_last_acknowledged_write() {
+    let mut bench = Bench::new();
+    let lease = bench.keep(ttl(15)).await;
+    assert_eq!(lease.holding().acknowledged, 0);
+
+    bench.clock.advance(ttl(15).renew_every());
+    for answers in join_all(bench.engine.begin()).await {
+        bench.engine.finish(answers);
+    }
+
+    let seen = bench.store.observe(&lease.name).await.unwrap();
+    assert_eq!(lease.holding().acknowledged, 1);
+    assert_eq!(lease.holding().revision, seen.writers[0].revision);
+}
+
+/// To wake the driver costs more than all else that a lease in memory does: it is woken for a lease
+/// that is due before it would look by itself, and for no other.
+#[tokio::test]
+async fn the_driver_is_woken_only_for_what_it_would_miss() {
+    let mut bench = Bench::new();
+    assert!(!bench.engine.is_due_before_armed());
+    bench.engine.arm();
+    bench.keep(ttl(15)).await;
+    assert!(bench.engine.is_due_before_armed());
+
+    bench.engine.arm();
+    assert!(!bench.engine.is_due_before_armed());
+    bench.keep(ttl(60)).await;
+    assert!(!bench.engine.is_due_before_armed());
+    bench.keep(ttl(3)).await;
+    assert!(bench.engine.is_due_before_armed());
 }
