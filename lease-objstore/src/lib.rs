@@ -8,6 +8,7 @@ mod cloud;
 mod connect;
 mod elect;
 mod error;
+mod fenced;
 mod folder;
 mod gc;
 mod judge;
@@ -27,6 +28,7 @@ mod store;
 mod time;
 
 pub use connect::connect;
+pub use fenced::{Fenced, FencedWrite};
 pub use options::{Options, Probe, WithoutCreate};
 pub use probe::Findings;
 pub use store::ObjStore;

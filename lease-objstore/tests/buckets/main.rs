@@ -14,4 +14,5 @@ mod budget;
 mod careless;
 mod conformance;
 mod failures;
+mod fencing;
 mod probe;
