@@ -78,7 +78,9 @@ impl Backend for ObjStore {
     }
 
     async fn join(&self, claim: &Claim, policy: &Policy) -> Result<Joined> {
-        let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
+        // A writer has nothing to do with the others, so their files are not read.
+        let store = Self { only: Some(claim.nonce), ..self.clone() };
+        let (claim, policy) = (claim.clone(), policy.clone());
         self.step(async move { handshake::join(&store, &claim, &policy).await }).await
     }
 

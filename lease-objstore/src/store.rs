@@ -41,6 +41,8 @@ pub struct ObjStore {
     pub(crate) findings: Option<Findings>,
     /// Whether files are created by election.
     pub(crate) elected: bool,
+    /// The one writer that looks are for, where the others do not matter.
+    pub(crate) only: Option<Nonce>,
 }
 
 impl ObjStore {
@@ -62,8 +64,8 @@ impl ObjStore {
             .with_epoch_survives_erasure(true)
             .with_renew_batch(Self::RENEW_BATCH);
         let (memo, id) = (Arc::default(), Arc::default());
-        let (findings, elected) = (None, false);
-        Self { objects, clock, memo, capabilities, folder, id, findings, elected }
+        let (findings, elected, only) = (None, false, None);
+        Self { objects, clock, memo, capabilities, folder, id, findings, elected, only }
     }
 
     /// From here on files are created by election. An exclusive waits for two of them before it is

@@ -8,6 +8,7 @@ use lease_core::clock::wall_clock_for_display;
 use lease_core::{
     Epoch, Freshness, HolderInfo, Mode, Name, Nonce, Record, Result, Snapshot, State,
 };
+use object_store::path::Path;
 
 use crate::body::Body;
 use crate::judge::{Now, is_over};
@@ -20,6 +21,11 @@ use crate::time::StoreTime;
 /// How many bodies are read at a time.
 const AT_A_TIME: usize = 16;
 
+/// How many writers' files one look into a bucket reads. A crowd that was left
+/// behind is got through over several looks, each well within a ttl; those that were not read yet
+/// count as alive.
+const READ_AT_ONCE: usize = 512;
+
 /// How old a sample of the store's clock may be to judge others by, at the least and at the most.
 /// Within this time the clock may have been set, and a clock that was set back would make the
 /// living look dead.
@@ -30,21 +36,22 @@ pub(crate) struct Shown<'l> {
     pub(crate) id: ClaimId,
     pub(crate) files: &'l Files,
     pub(crate) seen: &'l Seen,
-    pub(crate) known: Known,
+    /// What its file says; nothing if it was not read.
+    pub(crate) known: Option<Known>,
 }
 
 impl Shown<'_> {
     /// Whose it is; a stand-in made of its number where its file does not tell.
     pub(crate) fn nonce(&self) -> Nonce {
-        match (self.id, self.known.body.as_ref()) {
+        match (self.id, self.body()) {
             (ClaimId::Writer(nonce), _) => nonce,
-            (ClaimId::Exclusive(_), Ok(body)) => body.nonce,
-            (ClaimId::Exclusive(n), Err(_)) => stand_in(n),
+            (ClaimId::Exclusive(_), Some(body)) => body.nonce,
+            (ClaimId::Exclusive(n), None) => stand_in(n),
         }
     }
 
     fn body(&self) -> Option<&Body> {
-        self.known.body.as_ref().as_ref().ok()
+        self.known.as_ref()?.body.as_ref().as_ref().ok()
     }
 
     fn record(&self, listing: &Listing, now: Option<Now>, resolution: Duration) -> Record {
@@ -66,7 +73,7 @@ impl Shown<'_> {
                 _ => Freshness::Unknown,
             },
             info: self.body().map_or_else(HolderInfo::default, |body| body.info.clone()),
-            unreadable: self.known.body.as_ref().as_ref().err().cloned(),
+            unreadable: self.known.as_ref().and_then(|known| known.body.as_ref().as_ref().err().cloned()),
         }
     }
 }
@@ -152,13 +159,28 @@ impl ObjStore {
                 break;
             }
         }
+        let wanted = |nonce| self.only.is_none_or(|only| only == nonce);
+        let mut claims: Vec<_> =
+            listing.live_writers().filter(|(nonce, ..)| wanted(*nonce)).collect();
+        // The oldest first: it is they that may be over.
+        claims.sort_by_key(|(.., seen)| seen.modified);
+        let readable = if self.folder.is_some() { usize::MAX } else { READ_AT_ONCE };
+        let unread = claims.split_off(claims.len().min(readable));
         let mut writers: Vec<BoxFuture<'_, _>> = Vec::new();
-        for (nonce, files, seen) in listing.live_writers() {
+        for (nonce, files, seen) in claims {
             writers.push(self.counted(name, ClaimId::Writer(nonce), files, seen).boxed());
         }
         let writers: Vec<_> = stream::iter(writers).buffered(AT_A_TIME).try_collect().await?;
         all.extend(writers.into_iter().flatten());
+        all.extend(unread.into_iter().map(|(nonce, files, seen)| {
+            let id = ClaimId::Writer(nonce);
+            Shown { id, files, seen, known: self.memo.body(&self.record_path(name, id)) }
+        }));
         Ok(all)
+    }
+
+    fn record_path(&self, name: &Name, id: ClaimId) -> Path {
+        self.objects.path(name, id.key(Part::Record))
     }
 
     /// One claim with its body, unless it is over or gone after all.
@@ -186,13 +208,13 @@ impl ObjStore {
         if let Ok(body) = known.body.as_ref() {
             same_name(name, &body.name)?;
         }
-        Ok(Some(Shown { id, files, seen, known }))
+        Ok(Some(Shown { id, files, seen, known: Some(known) }))
     }
 
     /// What an earlier write of the same claim said, if that is good enough: the owner of a claim
     /// never changes, and a ttl that was changed since matters only once the claim is old.
     fn recent(&self, name: &Name, id: ClaimId, seen: &Seen, files: &Files) -> Option<Known> {
-        let known = self.memo.body(&self.objects.path(name, id.key(Part::Record)))?;
+        let known = self.memo.body(&self.record_path(name, id))?;
         if known.stamp == seen.stamp {
             return Some(known);
         }

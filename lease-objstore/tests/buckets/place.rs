@@ -177,17 +177,18 @@ impl Place {
         self.store().await.put(&path, body.into()).await.unwrap();
     }
 
-    /// Writes many empty files.
+    /// Writes many files: their names and what is in them.
     pub(crate) async fn fill(
         &self,
         name: &Name,
         many: usize,
-        file: impl Fn(usize) -> String + Send + Sync,
+        file: impl Fn(usize) -> (String, String) + Send + Sync,
     ) {
         let store = self.store().await;
         let put = |i| {
-            let (store, path) = (Arc::clone(&store), self.folder(name).join(file(i)));
-            async move { store.put(&path, Vec::new().into()).await.map(drop) }
+            let (file, body) = file(i);
+            let (store, path) = (Arc::clone(&store), self.folder(name).join(file));
+            async move { store.put(&path, body.into()).await.map(drop) }
         };
         stream::iter((0..many).map(put)).buffered(16).try_collect::<()>().await.unwrap();
     }
