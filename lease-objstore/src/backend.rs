@@ -92,7 +92,14 @@ impl Backend for ObjStore {
     ) -> Result<Taken> {
         let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
         let draining = draining.cloned();
-        self.step(async move { handshake::take(&store, &claim, draining.as_ref(), &policy).await })
-            .await
+        self.step(async move {
+            if draining.is_none()
+                && let Some(taken) = store.take_again(&claim).await?
+            {
+                return Ok(taken);
+            }
+            handshake::take(&store, &claim, draining.as_ref(), &policy).await
+        })
+        .await
     }
 }

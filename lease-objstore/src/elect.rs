@@ -34,7 +34,8 @@ use lease_core::{Clock, Jitter};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result,
 };
 
 use crate::key::Key;
@@ -87,9 +88,11 @@ impl Elected {
             path: path.to_string(),
             source: "another one was elected, or is about to be".into(),
         };
-        match ballot(&*self.inner, path).await?.standing(path) {
-            Standing::Absent => {}
-            Standing::Decided(_) | Standing::Open(_) => return Err(exists()),
+        let before = ballot(&*self.inner, path).await?;
+        match before.standing(path) {
+            // Of what was removed the votes go last: as long as they are there nobody can be elected.
+            Standing::Absent if !before.has_votes() => {}
+            _ => return Err(exists()),
         }
         let mine = match is_timed(file_of(path)) {
             true => timed(self.store_time(path).await?),

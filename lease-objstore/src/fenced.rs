@@ -164,7 +164,8 @@ impl Fenced {
             }
             self.remember(None);
         }
-        Err(failure.unwrap_or_else(|| Error::unclear(KIND, "others write this object all the time")))
+        Err(failure
+            .unwrap_or_else(|| Error::unclear(KIND, "others write this object all the time")))
     }
 
     async fn look(&self) -> Result<Last> {
@@ -173,7 +174,8 @@ impl Fenced {
             Err(Driver::NotFound { .. }) => return Ok(Last::default()),
             Err(error) => return Err(translate(error, Doing::Reading)),
         };
-        let version = UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
+        let version =
+            UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
         let whole = got.bytes().await.map_err(|error| translate(error, Doing::Reading))?;
         let (token, nonce, body) = match parse(&whole) {
             Some((token, nonce, body)) => (token, Some(nonce), body),

@@ -84,8 +84,7 @@ impl Listing {
 
     /// The name's `genesis` as a holder remembers it.
     pub(crate) fn genesis(&self) -> Option<Genesis> {
-        let seen = self.genesis.as_ref()?;
-        Some(Genesis { stamp: seen.stamp.clone(), micros: seen.modified.micros() })
+        self.genesis.clone().map(Genesis::of)
     }
 
     pub(crate) fn files(&self, id: ClaimId) -> Option<&Files> {

@@ -74,7 +74,17 @@ struct Inner {
     spent: Bounded<Nonce, LossReason>,
     strays: Bounded<Name, ()>,
     swept: Bounded<Name, Moment>,
+    left: Bounded<Name, Left>,
     sample: Option<Sample>,
+}
+
+/// A name as this client left it when it released a claim: nobody held.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    pub(crate) genesis: Genesis,
+    /// The number of the claim.
+    pub(crate) n: u64,
+    pub(crate) at: Moment,
 }
 
 impl Memo {
@@ -169,6 +179,18 @@ impl Memo {
         if inner.spent.get(&nonce).is_none() {
             inner.spent.insert(nonce, how);
         }
+    }
+
+    pub(crate) fn set_left(&self, name: &Name, left: Left) {
+        self.lock().left.insert(name.clone(), left);
+    }
+
+    /// How this client left a name, if that is at most `age` ago and was not asked before.
+    pub(crate) fn take_left(&self, name: &Name, here: Moment, age: Duration) -> Option<Left> {
+        let mut inner = self.lock();
+        let left = inner.left.get(name).cloned()?;
+        inner.left.remove(name);
+        (here.since(left.at) <= age).then_some(left)
     }
 
     /// A claim that was given away and is taken back by a ticket of its own.

@@ -129,8 +129,7 @@ impl Options {
         let second = Duration::from_secs(1);
         let (prefix, without_create) = (bucket.prefix.clone(), bucket.without_create);
         let place = Place::Bucket(bucket);
-        Ok(Self { place, prefix, without_create, ..Self::local("") }
-            .resolution(second, second * 5))
+        Ok(Self { place, prefix, without_create, ..Self::local("") }.resolution(second, second * 5))
     }
 
     /// An identity and its secret for a bucket, in place of the environment's: an access key for S3,

@@ -3,16 +3,31 @@
 use lease_core::Revision;
 use serde::{Deserialize, Serialize};
 
+use crate::listing::Seen;
+
 /// The state of a lease name that a holder stands on: which `genesis` it was.
 ///
 /// An erased name gets another one, so a holder whose heartbeat brought its file back after an
 /// erasure finds that it holds nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
 pub(crate) struct Genesis {
-    /// Which write of the file.
+    /// Which write of the file. That alone tells one from another, since a nonce is in it: some stores
+    /// show the time of a file in milliseconds in one answer and in seconds in another.
     pub(crate) stamp: String,
     /// Its last-modified on the store's clock, in microseconds since 1970.
     pub(crate) micros: u64,
+}
+
+impl PartialEq for Genesis {
+    fn eq(&self, other: &Self) -> bool {
+        self.stamp == other.stamp
+    }
+}
+
+impl Genesis {
+    pub(crate) fn of(seen: Seen) -> Self {
+        Self { micros: seen.modified.micros(), stamp: seen.stamp }
+    }
 }
 
 /// One write of one record, and what it stands on.

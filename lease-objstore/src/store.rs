@@ -168,7 +168,7 @@ impl ObjStore {
             }
         }
         let seen = found.ok_or_else(|| nonsense("the first file of the name was not kept"))?;
-        let genesis = Genesis { micros: seen.modified.micros(), stamp: seen.stamp };
+        let genesis = Genesis::of(seen);
         Epoch::new(genesis.micros).ok_or_else(out_of_epochs)?;
         self.memo.set_genesis(name, Some(genesis.clone()));
         Ok(genesis)

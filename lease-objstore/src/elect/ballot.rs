@@ -172,13 +172,20 @@ impl Ballot {
         if let Some(plain) = &self.plain {
             return Standing::Decided(plain.clone());
         }
-        let settled = self.rounds.values().find(|round| !round.agreed.is_empty() && !round.disputed);
-        let won = settled.and_then(|round| round.agreed.first());
-        if let Some((nonce, meta)) = won.and_then(|won| self.candidates.get_key_value(won)) {
-            return Standing::Decided(elected(path, *nonce, meta));
+        let settled =
+            self.rounds.values().find(|round| !round.agreed.is_empty() && !round.disputed);
+        if let Some(won) = settled.and_then(|round| round.agreed.first()) {
+            // Votes for a candidate that is gone are what a removal has left. Others that come late
+            // have lost to it all the same.
+            let won = self.candidate(path, *won);
+            return won.map_or(Standing::Absent, Standing::Decided);
         }
-        // Votes without a candidate are what a removal has left.
         self.first().map_or(Standing::Absent, Standing::Open)
+    }
+
+    /// Whether there was an election that is not wholly removed.
+    pub(super) const fn has_votes(&self) -> bool {
+        !self.votes.is_empty()
     }
 
     /// What was said in a round.
@@ -290,6 +297,7 @@ mod tests {
         &[candidate(A, 5), agreed(0, A), (X7.to_owned(), 8)], Standing::Decided(meta(X7, 8))
     )]
     #[case::left_over(&[agreed(0, A)], Standing::Absent)]
+    #[case::late_for_what_is_removed(&[agreed(0, A), candidate(B, 5)], Standing::Absent)]
     fn the_files_tell_who_it_is(#[case] files: &[(String, u64)], #[case] expected: Standing) {
         assert_eq!(ballot(files).standing(&Path::from(X7)), expected);
     }

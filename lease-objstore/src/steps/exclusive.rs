@@ -84,7 +84,12 @@ impl ObjStore {
 
     /// Creates the claim that follows `highest`: the compare-and-swap of this store, since of all
     /// who saw the same highest claim one creates the next.
-    async fn claim(&self, claim: &Claim, genesis: Genesis, highest: u64) -> Result<Installed> {
+    pub(crate) async fn claim(
+        &self,
+        claim: &Claim,
+        genesis: Genesis,
+        highest: u64,
+    ) -> Result<Installed> {
         let n = Epoch::new(highest).and_then(Epoch::next).ok_or_else(out_of_epochs)?.get();
         let id = ClaimId::Exclusive(n);
         let body = Body::of(claim);
@@ -119,7 +124,8 @@ impl ObjStore {
                 Err(error) => return Err(Error::unclear(crate::error::KIND, error)),
             }
         }
-        Err(unclear.unwrap_or_else(|| nonsense("a claim exists and cannot be found")))
+        // Where all answers were clear there was one, and it is being cleared away.
+        unclear.map_or(Ok(Installed::Refused), Err)
     }
 
     pub(crate) async fn commit_exclusive(&self, mine: &Holding) -> Result<Committed> {
@@ -133,12 +139,15 @@ impl ObjStore {
         if let Some(genesis) = &at.genesis {
             self.first_step_is_over(genesis).await;
         }
-        // X3, first half: the claim's fate, sealed by whoever creates it first.
-        let granted = self.seal(&mine.name, n, Mark::Granted).await? == Mark::Granted;
-        // Second half: an operator may have broken it meanwhile, and a late claim may be lower
-        // than another. Live writers need no look: those that were granted were there before this
-        // claim was, and the drain saw them; those that came later see this claim and leave.
-        let listing = self.list(&mine.name).await?;
+        // X3: the claim's fate, sealed by whoever creates it first. Whoever ends a claim that has none
+        // seals it as void before, so the look need not come after it. What it is for: a claim below
+        // another never holds (its create was asked for long ago, and that other one was there when
+        // it came), nor one whose state was erased. Live writers need no look: those that were
+        // granted were there before this claim was, and the drain saw them; those that came later
+        // see this claim and leave.
+        let seal = self.seal(&mine.name, n, Mark::Granted);
+        let (fate, listing) = futures::join!(seal, self.list(&mine.name));
+        let (granted, listing) = (fate? == Mark::Granted, listing?);
         let own = judge::own(&listing, mine, &at);
         if granted && let Ok(own) = own {
             let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;

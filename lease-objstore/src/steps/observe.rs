@@ -73,7 +73,10 @@ impl Shown<'_> {
                 _ => Freshness::Unknown,
             },
             info: self.body().map_or_else(HolderInfo::default, |body| body.info.clone()),
-            unreadable: self.known.as_ref().and_then(|known| known.body.as_ref().as_ref().err().cloned()),
+            unreadable: self
+                .known
+                .as_ref()
+                .and_then(|known| known.body.as_ref().as_ref().err().cloned()),
         }
     }
 }

@@ -6,14 +6,24 @@ use lease_core::{Holding, LossReason, Mode, Result};
 use crate::error::is_denied;
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
+use crate::revision::At;
 use crate::steps::renew::place;
 use crate::store::ObjStore;
 
 impl ObjStore {
     pub(crate) async fn withdraw_own(&self, mine: &Holding) -> Result<Withdrawn> {
         self.objects.writable()?;
+        let ended = self.memo.spent(mine.nonce).is_some();
         // First of all: a renewal that is still on its way must find it spent.
         self.memo.spend(mine.nonce, LossReason::Released);
+        // A folder would be made again that was removed; there a look costs next to nothing.
+        if !ended && self.folder.is_none() {
+            match self.granted_here(mine) {
+                Some((ClaimId::Exclusive(n), at)) => return self.release(mine, n, &at).await,
+                Some((id, at)) => return self.release_writer(mine, id, &at).await,
+                None => {}
+            }
+        }
         let listing = self.list(&mine.name).await?;
         match mine.mode {
             Mode::Writer => self.withdraw_writer(mine, &listing).await,
@@ -23,6 +33,63 @@ impl ObjStore {
                 Ok(answer)
             }
         }
+    }
+
+    /// One's own claim, if this client was granted it: then it was created, and its fate is sealed.
+    fn granted_here(&self, mine: &Holding) -> Option<(ClaimId, At)> {
+        let (id, at) = place(mine)?;
+        let n = match id {
+            ClaimId::Exclusive(n) => Some(n),
+            ClaimId::Writer(_) => None,
+        };
+        let made = self.memo.own(mine.nonce).is_some_and(|own| own.created && own.n == n);
+        (made && mine.epoch.is_some()).then_some((id, at))
+    }
+
+    /// Deletes a granted writer's file, looking beside it what became of it. Whoever ended it before
+    /// left a mark, so a look that shows nothing of it shows that it was just deleted.
+    async fn release_writer(&self, mine: &Holding, id: ClaimId, at: &At) -> Result<Withdrawn> {
+        let path = self.objects.path(&mine.name, id.key(Part::Record));
+        let (deleted, listing) = futures::join!(self.objects.delete(&path), self.list(&mine.name));
+        let was_there = match deleted {
+            Ok(was_there) => was_there,
+            // Whoever may create but not delete ends a claim by a mark. It stays there.
+            Err(error) if is_denied(&error) => {
+                self.mark(&mine.name, id, Part::Released, b"").await?;
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        let listing = listing?;
+        let ended = listing.files(id).is_some_and(|files| files.is_condemned() || files.released);
+        let held = was_there && !ended && listing.genesis() == at.genesis;
+        Ok(if held { Withdrawn::Removed } else { Withdrawn::NotThere })
+    }
+
+    /// Ends a granted claim, looking beside it what became of it: its number is nobody else's ever,
+    /// so the end mark hits nobody whatever the look shows.
+    async fn release(&self, mine: &Holding, n: u64, at: &At) -> Result<Withdrawn> {
+        let id = ClaimId::Exclusive(n);
+        let end = self.mark(&mine.name, id, Part::Released, b"");
+        let (ended, listing) = futures::join!(end, self.list(&mine.name));
+        ended?;
+        let listing = listing?;
+        if listing.genesis() != at.genesis {
+            // There is nothing that it could end any more.
+            let path = self.objects.path(&mine.name, id.key(Part::Released));
+            self.objects.delete(&path).await?;
+            return Ok(Withdrawn::NotThere);
+        }
+        let held = listing.exclusives.get(&n).is_some_and(|files| {
+            files.record.is_some()
+                && !files.is_condemned()
+                && listing.granted().is_none_or(|top| n >= top)
+        });
+        if held {
+            self.left(&mine.name, n, &listing);
+        }
+        self.clean_up(mine, &listing).await;
+        Ok(if held { Withdrawn::Removed } else { Withdrawn::NotThere })
     }
 
     async fn withdraw_writer(&self, mine: &Holding, listing: &Listing) -> Result<Withdrawn> {

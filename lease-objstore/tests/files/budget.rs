@@ -31,7 +31,7 @@ async fn opening_costs_a_probe_and_a_marker() {
     let keys = "Delete ".repeat(4);
     assert_eq!(
         view.kinds(),
-        format!("Get Put Head Create List Delete {}{keys}Create Get", race.repeat(4))
+        format!("Get Put Head Create List Delete {}{keys}Create Get List", race.repeat(4))
     );
     let (_, view) = world.connect().await;
     assert_eq!(view.kinds(), "Get Put Head Create List Delete");
@@ -51,10 +51,45 @@ async fn an_exclusive() {
     assert_eq!(
         first,
         // The name is new: is this the right folder, and where do its epochs start?
-        ["List Get Create Head List Create List Create List", "Put List", "List", "List Put"]
+        ["List Get Create Head List Create List Create List", "Put List", "List", "Put List"]
     );
     let next = cycle(&store, &view, &exclusive()).await;
-    assert_eq!(next, ["List Create List Create List", "Put List", "List", "List Put"]);
+    // Nobody else was there since: its number is known, and the look after it is the first.
+    let again = ["Create List Create List", "Put List", "List", "Put List"];
+    assert_eq!(next, again);
+
+    // Somebody was: what was known is not any more, and was not asked twice.
+    let (others, _) = world.connect().await;
+    let theirs = acquire(&others, &exclusive()).await.holding;
+    others.withdraw(&theirs).await.unwrap();
+    let next = cycle(&store, &view, &exclusive()).await;
+    assert_eq!(next[0], "Create Get List Create List Create List");
+    world.pass(crate::people::SECOND * 61);
+    let next = cycle(&store, &view, &exclusive()).await;
+    assert_eq!(next[0], "List Create List Create List", "that is long ago");
+}
+
+/// Others were there so often since that the number which was known is cleared away: the claim that
+/// is made there counts for nothing, and the next one is the right one.
+#[tokio::test]
+async fn a_number_that_was_cleared_away() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    let (others, _) = world.connect().await;
+    let mine = acquire(&store, &exclusive()).await;
+    store.withdraw(&mine.holding).await.unwrap();
+    let mut last = mine.epoch;
+    for _ in 0..12 {
+        let theirs = acquire(&others, &exclusive()).await;
+        others.withdraw(&theirs.holding).await.unwrap();
+        last = theirs.epoch;
+    }
+    let passed = file(&format!("x-{:016}", mine.epoch.get() + 1));
+    assert!(!view.files().await.contains_key(&passed), "it was cleared away");
+    view.log();
+    let again = acquire(&store, &exclusive()).await;
+    assert_eq!(again.epoch, last.next().unwrap());
+    assert!(view.files().await.contains_key(&format!("{passed}.rel")), "it was made, and ended");
 }
 
 #[tokio::test]
@@ -62,9 +97,9 @@ async fn a_writer() {
     let world = World::new();
     let (store, view) = world.connect().await;
     let first = cycle(&store, &view, &writer()).await;
-    assert_eq!(first, ["List Get Create Head Create List", "Put List", "List", "List Delete"]);
+    assert_eq!(first, ["List Get Create Head Create List", "Put List", "List", "Delete List"]);
     let next = cycle(&store, &view, &writer()).await;
-    assert_eq!(next, ["List Create List", "Put List", "List", "List Delete"]);
+    assert_eq!(next, ["List Create List", "Put List", "List", "Delete List"]);
 }
 
 #[tokio::test]

@@ -155,14 +155,16 @@ struct Forgetful {
 
 impl Forgetful {
     fn options(store: Watched) -> Options {
-        Options::store(Arc::new(store)).resolution(Duration::from_millis(2), Duration::from_millis(100))
+        Options::store(Arc::new(store))
+            .resolution(Duration::from_millis(2), Duration::from_millis(100))
     }
 
     /// The files as whoever looks by hand makes them out: the one that was elected by its name.
     async fn files(&self, name: &Name) -> Files {
         let folder = format!("{}/", name.portable());
         let files = self.store.files().await.into_iter();
-        let below = files.filter_map(|(path, body)| Some((path.strip_prefix(&folder)?.to_owned(), body)));
+        let below =
+            files.filter_map(|(path, body)| Some((path.strip_prefix(&folder)?.to_owned(), body)));
         elected(below.collect())
     }
 }

@@ -8,6 +8,7 @@ mod people;
 mod store;
 mod turns;
 
+mod answers;
 mod budget;
 mod conformance;
 mod crowd;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use lease_core::backend::Withdrawn;
 use lease_core::{Backend, Error, Policy, Result};
-use lease_objstore::{ObjStore, Options, connect};
+use lease_objstore::{ObjStore, Options, WithoutCreate, connect};
 
 use crate::again::{as_nobody, inside, with_mounts};
 use crate::people::{TTL, World, acquire, exclusive, name, writer};
@@ -157,7 +157,8 @@ async fn a_store_that_overwrites_is_refused() {
             _ => Then::Go,
         }
     });
-    let answer = connect(Options::store(std::sync::Arc::new(view))).await;
+    let options = Options::store(std::sync::Arc::new(view)).without_create(WithoutCreate::Refuse);
+    let answer = connect(options).await;
     assert!(is_misconfigured(&answer), "{answer:?}");
 }
 
@@ -186,7 +187,7 @@ async fn a_disk_without_hard_links_is_refused() {
 #[tokio::test]
 async fn a_newer_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let marker = r#"{"v":2,"id":"abababababababababababababababab"}"#;
+    let marker = r#"{"v":3,"id":"abababababababababababababababab"}"#;
     fs::write(folder.path().join("leasehold.json"), marker).unwrap();
     assert!(is_misconfigured(&connect(Options::local(folder.path())).await));
 }

@@ -63,6 +63,7 @@ pub(crate) struct Watched {
     stamps: Arc<Mutex<BTreeMap<Path, Duration>>>,
     late: Arc<Mutex<Vec<(Path, PutPayload, PutOptions)>>>,
     creates: bool,
+    whole_seconds: bool,
     client: Arc<Client>,
 }
 
@@ -78,7 +79,7 @@ impl Watched {
     /// Over a store that stamps files itself.
     pub(crate) fn over(inner: Arc<dyn ObjectStore>) -> Self {
         let (stamps, late, client) = Default::default();
-        Self { inner, clock: None, stamps, late, creates: true, client }
+        Self { inner, clock: None, stamps, late, creates: true, whole_seconds: false, client }
     }
 
     /// The same store, which forgets about creating: it writes over what is there.
@@ -89,6 +90,11 @@ impl Watched {
     /// In memory, on the clock of a test.
     pub(crate) fn on(clock: Arc<dyn Clock>) -> Self {
         Self { clock: Some(clock), ..Self::over(Arc::new(InMemory::new())) }
+    }
+
+    /// The same store, which shows whole seconds of a file that is asked for, and all in listings.
+    pub(crate) fn with_whole_seconds(self) -> Self {
+        Self { whole_seconds: true, ..self }
     }
 
     /// The same store, seen through another client with its own hook and counts.
@@ -252,6 +258,12 @@ impl ObjectStore for Watched {
         let gate = self.gate(op, location).await?;
         let mut got = self.inner.get_opts(location, options).await?;
         got.meta = self.stamped(got.meta);
+        if self.whole_seconds {
+            let shown = SystemTime::from(got.meta.last_modified);
+            let since = shown.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+            let second = SystemTime::UNIX_EPOCH + Duration::from_secs(since);
+            got.meta.last_modified = second.into();
+        }
         answer(gate, Ok(got))
     }
 

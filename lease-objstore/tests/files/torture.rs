@@ -249,7 +249,7 @@ async fn no_beliefs_overlap_and_tokens_only_rise() {
     // More of them for whoever has the time.
     let seeds = std::env::var("LEASE_TORTURE_SEEDS").ok().and_then(|text| text.parse().ok());
     let (mut grants, mut losses) = (0, 0);
-    for seed in 0..seeds.unwrap_or(10) {
+    for seed in 0..seeds.unwrap_or(14) {
         let ledger = run(seed, Broken::Nothing).await;
         assert!(ledger.violations.is_empty(), "seed {seed}: {:#?}", ledger.violations);
         grants += ledger.grants;
