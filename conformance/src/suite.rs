@@ -167,6 +167,7 @@ macro_rules! __list {
                 a_refused_writer_is_never_seen,
                 a_withdrawn_drain_lets_writers_flow,
                 a_drain_waits_for_every_writer,
+                a_drain_tells_of_an_expired_writer_before_others,
                 a_drain_looks_again_after_it_cleared,
             }
             inspection {

@@ -205,7 +205,8 @@ fn is_this_round(own: &lease_core::Record, round: Option<&Holding>) -> bool {
 /// writers, or somebody removed it.
 fn withdrawn(lease: &Lease<'_>, shown: &Document, policy: &Policy) -> Result<Taken> {
     let stuck = |record: &lease_core::Record| record.freshness == Freshness::Stale;
-    let alone = lease.exclusive().is_none() && policy.writers == Takeover::Refuse;
+    let refuses = policy.writers == Takeover::Refuse && !says(shown, "some_live");
+    let alone = lease.exclusive().is_none() && refuses;
     if alone && first_writer(lease, shown)?.as_ref().is_some_and(stuck) {
         return Ok(Taken::Refused(standing(lease, shown)?));
     }

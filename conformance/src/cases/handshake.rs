@@ -201,3 +201,28 @@ pub async fn a_drain_looks_again_after_it_cleared(store: &dyn Fixture, name: Nam
         assert!(grant.took_over, "writers that never ended were cleared away");
     }
 }
+
+/// Where some may not be cleared away and others live, the exclusive is told of one that has expired,
+/// wherever the store lists it: whoever saw one waits out the grace when it is granted.
+pub async fn a_drain_tells_of_an_expired_writer_before_others(store: &dyn Fixture, name: Name) {
+    let dead = Worker::new(store, "dead").await;
+    let alive = Worker::lasting(store, "alive").await;
+    let bob = Worker::lasting(store, "bob").await.with_policy(Policy::refuse());
+
+    let first = alive.joins(&name).await;
+    for _ in 0..3 {
+        dead.joins(&name).await;
+    }
+    let last = alive.joins(&name).await;
+    dead.waits_until_it_expires(dead.ttl()).await;
+    let (claim, draining) = bob.drains(&name).await;
+    let told = draining.waiting_for.holder.expect("a drain tells of a writer");
+    assert_eq!(told.info.label, "dead", "of five writers three have expired");
+    assert_eq!(draining.waiting_for.writers, 5);
+
+    let exclusive = lease_core::Holding::created(&claim, draining.holding.revision);
+    bob.withdraws(&exclusive).await;
+    for living in [first, last] {
+        alive.holds(&living.holding).await;
+    }
+}

@@ -55,8 +55,7 @@ where
             break;
         }
         let judged: Vec<_> = seen.writers.iter().map(|w| (w, policy.judge(w, claim.ttl))).collect();
-        let waiting_for =
-            || crate::Standing { holder: seen.writers.first().cloned(), ..seen.standing() };
+        let waiting_for = || crate::Standing { holder: most_telling(&seen), ..seen.standing() };
         if judged.iter().all(|(writer, verdict)| verdict.is_none() && is_respected(writer)) {
             // Only an operator can end these; while we waited, writers would be kept out for nothing.
             backend.withdraw(&mine).await?;
@@ -139,6 +138,13 @@ async fn keep<B: Backend + ?Sized>(backend: &B, draining: &Draining) -> Result<O
 
 async fn displaced<B: Backend + ?Sized>(backend: &B, claim: &Claim) -> Result<Taken> {
     Ok(Taken::Displaced(backend.observe(&claim.name).await?.epoch))
+}
+
+/// Which of the writers is told of: one that has expired, if there is one, since the grace counts for
+/// whoever saw it.
+fn most_telling(seen: &crate::Snapshot) -> Option<crate::Record> {
+    let expired = seen.writers.iter().find(|writer| is_respected(writer));
+    expired.or(seen.writers.first()).cloned()
 }
 
 /// Whether the policy leaves this writer to an operator though it has expired.

@@ -205,10 +205,15 @@ fn odd_since() -> Document {
 /// What is to be known of the document afterwards. `here` is this machine, whose dead processes
 /// need not be waited for.
 pub(crate) fn shown(here: Option<&ProcessId>) -> Document {
+    // An expired one is told of first: the grace counts for whoever saw it.
+    let is_expired = doc! { "$eq": [writer("$$this.v"), "stale"] };
+    let expired = doc! { "$filter": { "input": writers_array(), "cond": is_expired } };
+    let in_turn = doc! { "$concatArrays": [expired.clone(), writers_array()] };
     let mut fields = doc! {
         "sound": sound(), "v": 1, "epoch": 1, "x": 1, "odd": 1, "now": "$$NOW",
         "count": { "$size": writers_array() },
-        "first": { "$arrayElemAt": [writers_array(), 0] },
+        "first": { "$arrayElemAt": [in_turn, 0] },
+        "some_live": { "$gt": [{ "$size": writers_array() }, { "$size": expired }] },
     };
     if let Some(here) = here {
         let process = info_to_bson_process(here);

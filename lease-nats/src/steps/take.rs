@@ -198,7 +198,9 @@ fn granted(mine: Holding, epoch: Epoch, took_over: bool) -> Taken {
 }
 
 fn waiting_for(look: &Look, writers: &[Record]) -> Standing {
-    let holder = writers.first().cloned();
+    // An expired one is told of first: the grace counts for whoever saw it.
+    let expired = writers.iter().find(|writer| has_expired(writer));
+    let holder = expired.or(writers.first()).cloned();
     Standing { epoch: look.place.epoch(), holder, writers: writers.len() }
 }
 
