@@ -11,12 +11,14 @@ mod guarded;
 mod json;
 mod killed;
 mod losing;
-#[cfg(any(feature = "mongo", feature = "nats"))]
+#[cfg(any(feature = "mongo", feature = "nats", feature = "aws"))]
 mod on_a_server;
 #[cfg(feature = "mongo")]
 mod on_mongo;
 #[cfg(feature = "nats")]
 mod on_nats;
+#[cfg(feature = "aws")]
+mod on_s3;
 mod output;
 mod signals;
 mod surroundings;

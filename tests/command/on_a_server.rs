@@ -5,11 +5,15 @@ use testbed::Server;
 
 use crate::scene::{SECOND, Scene, stands_still, text, ticking};
 
+/// The ttl where nothing speaks for a longer one, in seconds.
+pub(crate) const TTL: u32 = 3;
+
 /// One shell holds, another one is refused, looks, waits and follows with a higher epoch.
-pub(crate) fn two_shells_take_turns(scene: &Scene) {
+pub(crate) fn two_shells_take_turns(scene: &Scene, ttl: u32) {
     let gate = scene.path("gate");
     let script = format!("until [ -e {} ]; do sleep .02; done", gate.display());
-    let mut job = scene.shell("job", &["run", "--ttl", "3s", "job", "--", "sh", "-c", &script]);
+    let ttl = format!("{ttl}s");
+    let mut job = scene.shell("job", &["run", "--ttl", &ttl, "job", "--", "sh", "-c", &script]);
     scene.wait_for_state("job", "exclusive");
     let epoch = scene.epoch("job");
 
@@ -33,15 +37,18 @@ pub(crate) fn two_shells_take_turns(scene: &Scene) {
 pub(crate) fn a_server_that_stops_ends_the_whole_group_within_the_ttl(
     server: &Server,
     scene: &Scene,
+    ttl: u32,
 ) {
     let log = scene.path("log");
     let script = format!("trap '' TERM; (trap '' TERM; {}) ; true", ticking(&log));
-    let args = ["run", "--ttl", "3s", "--kill-grace", "500ms", "job", "--", "sh", "-c", &script];
+    let within = SECOND * (ttl + 1);
+    let ttl = format!("{ttl}s");
+    let args = ["run", "--ttl", &ttl, "--kill-grace", "500ms", "job", "--", "sh", "-c", &script];
     let mut job = scene.shell("job", &args);
     scene.lines("log", 5);
 
     server.pause().unwrap();
-    assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
+    assert_eq!(job.exit_within(within), Some(79), "{}", job.told());
     assert!(stands_still(&log));
 
     server.resume().unwrap();

@@ -16,11 +16,15 @@ fn on_mongo() -> (Server, Scene) {
 #[test]
 fn two_shells_take_turns() {
     let (_server, scene) = on_mongo();
-    on_a_server::two_shells_take_turns(&scene);
+    on_a_server::two_shells_take_turns(&scene, on_a_server::TTL);
 }
 
 #[test]
 fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
     let (server, scene) = on_mongo();
-    on_a_server::a_server_that_stops_ends_the_whole_group_within_the_ttl(&server, &scene);
+    on_a_server::a_server_that_stops_ends_the_whole_group_within_the_ttl(
+        &server,
+        &scene,
+        on_a_server::TTL,
+    );
 }

@@ -17,13 +17,17 @@ fn on_nats() -> (Server, Scene) {
 #[test]
 fn two_shells_take_turns() {
     let (_server, scene) = on_nats();
-    on_a_server::two_shells_take_turns(&scene);
+    on_a_server::two_shells_take_turns(&scene, on_a_server::TTL);
 }
 
 #[test]
 fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
     let (server, scene) = on_nats();
-    on_a_server::a_server_that_stops_ends_the_whole_group_within_the_ttl(&server, &scene);
+    on_a_server::a_server_that_stops_ends_the_whole_group_within_the_ttl(
+        &server,
+        &scene,
+        on_a_server::TTL,
+    );
 }
 
 /// An operator takes the lease away: the command is ended at the next renewal.

@@ -18,16 +18,24 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) struct Scene {
     folder: TempDir,
     elsewhere: Option<String>,
+    /// What the command needs in its environment to get there.
+    login: Vec<(&'static str, String)>,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), elsewhere: None }
+        Self { folder: TempDir::new().unwrap(), elsewhere: None, login: Vec::new() }
     }
 
     /// With the leases at this URL. The store is there once one was held.
     pub(crate) fn at(url: String) -> Self {
         Self { elsewhere: Some(url), ..Self::new() }
+    }
+
+    /// The same, where the environment has to tell who one is.
+    #[cfg(feature = "aws")]
+    pub(crate) fn at_with(url: String, login: Vec<(&'static str, String)>) -> Self {
+        Self { login, ..Self::at(url) }
     }
 
     pub(crate) fn path(&self, file: &str) -> PathBuf {
@@ -43,6 +51,7 @@ impl Scene {
     pub(crate) fn lease(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lease"));
         command.args(args).env("LEASE_URL", self.url()).stdin(Stdio::null());
+        command.envs(self.login.iter().map(|(name, value)| (name, value)));
         command
     }
 
