@@ -8,6 +8,8 @@ use lease_core::{
 };
 use mongodb::bson::{Bson, DateTime, Document, doc};
 
+#[cfg(test)]
+mod any;
 mod info;
 mod kind;
 

@@ -323,3 +323,6 @@ fn same_name(asked: Option<&Name>, found: &Name) -> Result<(), Spoilt> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod any;
