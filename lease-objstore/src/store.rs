@@ -85,7 +85,7 @@ impl ObjStore {
         self.objects.loose = over(&self.objects.loose);
         self.objects.durable = over(&self.objects.durable);
         let min_ttl = self.capabilities.min_ttl.max(step * STEPS);
-        self.capabilities = self.capabilities.clone().with_min_ttl(min_ttl);
+        self.capabilities = self.capabilities.with_min_ttl(min_ttl);
         self.elected = true;
     }
 

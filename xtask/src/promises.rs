@@ -121,13 +121,16 @@ fn stem(path: &Path) -> String {
 
 #[test]
 fn no_cell_of_a_promise_is_empty() {
-    for row in table(GUARANTEES, "#", "promise") {
-        assert_eq!(row.len(), 6, "{row:?}");
-        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
-    }
-    for row in table(GUARANTEES, "#", "memory").iter().chain(&table(TESTING, "rule", "model")) {
-        assert_eq!(row.len(), 5, "{row:?}");
-        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+    let tables = [
+        (GUARANTEES, "#", "promise", 6),
+        (GUARANTEES, "#", "memory", 6),
+        (TESTING, "rule", "model", 5),
+    ];
+    for (page, first, second, columns) in tables {
+        for row in table(page, first, second) {
+            assert_eq!(row.len(), columns, "{row:?}");
+            assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+        }
     }
 }
 

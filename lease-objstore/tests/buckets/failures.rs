@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use lease_core::backend::{Confirmed, Draining, Renewed, Taken, Withdrawn};
-use lease_core::clock::{Clock, Moment, SystemClock};
-use lease_core::{Backend, Claim, Effect, Error, Mode, Policy};
+use lease_core::backend::{Renewed, Taken, Withdrawn};
+use lease_core::clock::{Clock, SystemClock};
+use lease_core::{Backend, Effect, Error, Mode, Policy};
 use lease_objstore::{ObjStore, Options, Probe, connect};
 use testbed::s3::S3;
 use testbed::{FaultProxy, Flow, Spoil};
 
-use crate::count::Count;
 use crate::people::{TTL, acquire, claim, name};
 use crate::place::{self, Azurite, BUCKET, Place, Seaweed, Server};
 use crate::spoil::{Fate, Spoilt, creates_claim, is_list, is_write};
@@ -309,67 +308,6 @@ async fn a_writer_on_the_second_page() {
     assert!(SystemClock.now().since(start) < SECOND * 2, "leftovers cost a page, no more");
     let left = place.files(&name()).await;
     assert!(left.contains_key(".DS_Store") && left.contains_key("x-1"), "strays are not deleted");
-}
-
-/// Ten thousand writers that crashed, and that nobody cleared away: a writer comes in as on any day,
-/// an exclusive gets through them round by round, each well within a ttl, and whoever looks is told
-/// how many there are. One that lives among them is waited for.
-#[tokio::test]
-async fn ten_thousand_that_nobody_cleared_away() {
-    const CROWD: usize = 10_000;
-    let place = seaweed().await;
-    let lives = place.connect().await;
-    let held = acquire(&lives, &claim(Mode::Writer)).await.holding;
-    let dead = |i| {
-        let nonce = format!("{i:032x}");
-        let body = format!(
-            r#"{{"v":1,"name":"payroll","nonce":"{nonce}","mode":"writer","ttl_ms":1,"beat":0}}"#
-        );
-        (format!("s-{nonce}"), body)
-    };
-    place.fill(&name(), CROWD, dead).await;
-
-    let count = Count::default();
-    let over = count.clone();
-    let options = place.options.clone().through(move |client| over.over(client));
-    let store = connect(options).await.unwrap();
-    let timed = async |what: &str, within: Duration, start: Moment| {
-        let took = SystemClock.now().since(start);
-        assert!(took < within, "{what} took {took:?}");
-    };
-    count.take();
-    let start = SystemClock.now();
-    let writer = acquire(&store, &claim(Mode::Writer)).await.holding;
-    timed("a writer", SECOND * 5, start).await;
-    // Eleven pages a listing.
-    let asked = count.take();
-    assert!(!asked.contains("get"), "nobody's file is read: {asked}");
-    assert_eq!(asked.matches("list").count(), 2 * 11, "{asked}");
-    store.withdraw(&writer).await.unwrap();
-
-    let mut left = CROWD + 1;
-    let mut draining = None;
-    for round in 0..3 {
-        let start = SystemClock.now();
-        let claim = self::claim(Mode::Exclusive);
-        let taken = match &draining {
-            None => store.take(&claim, None, &Policy::expired()).await.unwrap(),
-            Some(before) => {
-                let before: &Draining = before;
-                let claim = Claim { nonce: before.holding.nonce, ..claim };
-                store.take(&claim, Some(before), &Policy::expired()).await.unwrap()
-            }
-        };
-        timed("a round", SECOND * 20, start).await;
-        let Taken::Draining(now) = taken else { panic!("a writer lives: {taken:?}") };
-        let waits_for = now.waiting_for.writers;
-        assert!(waits_for + 500 <= left, "round {round}: {waits_for} after {left}");
-        (left, draining) = (waits_for, Some(now));
-    }
-    let confirmed = lives.confirm(&held).await.unwrap();
-    assert!(matches!(confirmed, Confirmed::Held { drain: true }), "{confirmed:?}");
-    let shown = place.connect().await.inspect(&name()).await.unwrap();
-    assert_eq!(shown.writers.len(), left);
 }
 
 /// Case 10: the application blocks the runtime that opened the store. Renewals come from elsewhere,

@@ -13,6 +13,7 @@ mod spoil;
 mod budget;
 mod careless;
 mod conformance;
+mod crowd;
 mod failures;
 mod fencing;
 mod probe;
