@@ -114,7 +114,6 @@ async fn bare_exclusive(store: &dyn ObjectStore, folder: &Path, number: u64) -> 
     list(store, folder).await;
     store.put_opts(&mark, "granted\n".into(), PutMode::Create.into()).await.unwrap();
     list(store, folder).await;
-    list(store, folder).await;
     store.put(&end, "".into()).await.unwrap();
     let elapsed = start.elapsed();
     // Not counted, and done by the lease once for several cycles.

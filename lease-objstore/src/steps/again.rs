@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use lease_core::backend::{Committed, Installed, Taken};
-use lease_core::{Claim, Grant, Holding, Name, Result};
+use lease_core::backend::{Installed, Taken};
+use lease_core::{Claim, Epoch, Grant, Holding, LossReason, Name, Result};
 
+use crate::judge;
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
 use crate::memo::Left;
-use crate::store::ObjStore;
+use crate::steps::renew::place;
+use crate::store::{ObjStore, out_of_epochs};
 
 /// For how long it is likely that nobody else has been there since. To be wrong costs four requests,
 /// to be right saves one.
@@ -25,36 +27,35 @@ impl ObjStore {
         let Some(left) = self.memo.take_left(&claim.name, self.clock.now(), LIKELY) else {
             return Ok(None);
         };
-        let genesis = Some(left.genesis.clone());
         let Installed::Here(revision) = self.claim(claim, left.genesis, left.n).await? else {
             self.memo.forget(claim.nonce);
             return Ok(None);
         };
         let mine = Holding::created(claim, revision);
-        let seen = self.look_and_judge(&claim.name).await?;
-        let is_mine = seen.exclusive.as_ref().is_some_and(|shown| shown.nonce == claim.nonce);
-        if !is_mine || self.memo.genesis(&claim.name) != genesis {
-            self.take_claim_back(&mine).await?;
+        let Some((id @ ClaimId::Exclusive(n), at)) = place(&mine) else { return Ok(None) };
+        let listing = self.look(&claim.name).await?;
+        if judge::own(&listing, &mine, &at).is_err() {
+            self.take_claim_back(&mine, n).await?;
             return Ok(None);
         }
-        if !seen.writers.is_empty() {
+        if listing.live_writers().next().is_some() {
             // The usual way finds the claim, and drains.
             return Ok(None);
         }
-        Ok(Some(match self.commit_exclusive(&mine).await? {
-            Committed::Granted { epoch, revision } => {
-                let holding = Holding { epoch: Some(epoch), revision, ..mine };
-                Taken::Granted(Grant { holding, epoch, took_over: false })
-            }
-            Committed::Lost => Taken::Displaced(seen.epoch),
-        }))
+        // That look came after the claim, so it is the one that a commit would make.
+        if self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {
+            self.memo.spend(mine.nonce, LossReason::Displaced);
+            self.mark(&claim.name, id, Part::Released, b"").await.ok();
+            return Ok(Some(Taken::Displaced(listing.epoch())));
+        }
+        let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;
+        let holding = Holding { epoch: Some(epoch), ..mine };
+        Ok(Some(Taken::Granted(Grant { holding, epoch, took_over: false })))
     }
 
     /// Ends a claim that stands below another, as if it had never been made.
-    async fn take_claim_back(&self, mine: &Holding) -> Result<()> {
-        let n = self.memo.own(mine.nonce).and_then(|own| own.n);
+    async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
         self.memo.forget(mine.nonce);
-        let Some(n) = n else { return Ok(()) };
         self.seal(&mine.name, n, Mark::Void).await?;
         self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await
     }

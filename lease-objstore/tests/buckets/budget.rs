@@ -45,7 +45,7 @@ async fn costs<S: Server>() {
     assert_eq!(first[1..], ["put list", "list", "list", "put list"]);
     // Released by this client, so the look that tells the next number is saved.
     let next = cycle(&store, &count, Mode::Exclusive).await;
-    assert_eq!(next, ["create list create list", "put list", "list", "list", "put list"]);
+    assert_eq!(next, ["create list create", "put list", "list", "list", "put list"]);
     let writer = cycle(&store, &count, Mode::Writer).await;
     assert_eq!(writer, ["list create list", "put list", "list", "list", "delete list"]);
 

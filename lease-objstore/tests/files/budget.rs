@@ -55,7 +55,7 @@ async fn an_exclusive() {
     );
     let next = cycle(&store, &view, &exclusive()).await;
     // Nobody else was there since: its number is known, and the look after it is the first.
-    let again = ["Create List Create List", "Put List", "List", "Put List"];
+    let again = ["Create List Create", "Put List", "List", "Put List"];
     assert_eq!(next, again);
 
     // Somebody was: what was known is not any more, and was not asked twice.
