@@ -9,7 +9,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
-use crate::body::{VERSION, encode};
+use crate::body::encode;
 use crate::bucket::Cloud;
 use crate::elect::is_of_election;
 use crate::error::{Doing, is_unclear, local, translate};
@@ -33,7 +33,7 @@ struct Marker {
 }
 
 /// Files are created by the store's own create-if-absent.
-const CREATED: u64 = VERSION;
+const CREATED: u64 = 1;
 
 /// Files are created by election.
 const ELECTED: u64 = 2;
@@ -72,7 +72,11 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
                 Some(Findings { versioned: found.versioned && !numbers_writes, ..found })
             }
         };
-        if store.findings.is_some_and(|found| found.elected) {
+        let began = probe == Probe::Skip && !store.elected && store.elections_began().await?;
+        if began && store.opened().is_some() {
+            return Err(mixed());
+        }
+        if began || store.findings.is_some_and(|found| found.elected) {
             store.elect();
         }
         if store.findings.is_some_and(|found| found.versioned) {
@@ -149,7 +153,7 @@ pub(crate) fn feature_off(cloud: Cloud) -> Error {
 
 impl ObjStore {
     /// Makes the marker if nobody has, and remembers what it says, whoever made it.
-    async fn make_marker(&self) -> Result<()> {
+    async fn make_marker(&mut self) -> Result<()> {
         if self.opened().is_some() {
             return self.sweep_root().await;
         }
@@ -167,7 +171,10 @@ impl ObjStore {
         let marker = parse(&found)?;
         // Each looks for the other's after it has written its own, so one of them finds out at the
         // least.
-        if marker.v != v || (!self.elected && self.elections_began().await?) {
+        if marker.v == ELECTED && !self.elected {
+            // Somebody finished its election meanwhile.
+            self.elect();
+        } else if marker.v != v || (!self.elected && self.elections_began().await?) {
             return Err(mixed());
         }
         if self.elected {
@@ -264,7 +271,7 @@ pub(crate) fn mixed() -> Error {
     Error::misconfigured(
         "the lease folder is used by clients who trust this store's create-if-absent, and it was \
          found not to be exact",
-        "use an empty prefix with `Probe::EveryTime`, or another store",
+        "use an empty prefix; or, when nobody holds, delete `leasehold.json` and what begins with it",
     )
 }
 

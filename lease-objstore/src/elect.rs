@@ -7,20 +7,22 @@
 //! 1. write which candidate is wanted, and list;
 //! 2. if no other is wanted in this round, write that it is agreed, else that it is disputed, and
 //!    list;
-//! 3. if one is agreed and nothing is disputed, that one is elected. Else go on to the next round,
-//!    wanting what was agreed in this one; if nothing was, the lowest of those that were wanted.
+//! 3. whoever wrote that it is agreed and sees no dispute writes that it is elected. Else go on to the
+//!    next round, wanting what was agreed in this one; if nothing was, the lowest of those that were
+//!    wanted.
 //!
-//! Safety is in the listings that follow the writes, and in no clock. Of two who each wrote what
+//! Safety is in the listings that follow one's own writes, and in no clock. Of two who each wrote what
 //! they want, the one that listed later saw both: so one candidate at the most is agreed in a round.
-//! Whoever sees it agreed and not disputed knows that a dispute that comes later is of somebody who
-//! will see that it is agreed: all who go on to the next round want the same one, and nothing else
-//! is elected ever. This is known as commit-adopt. What the clock is for is that the first round
-//! suffices.
+//! Whoever wrote that it is agreed and then sees no dispute knows that a dispute that comes later is
+//! of somebody who will see that it is agreed: all who go on to the next round want the same one, and
+//! nothing else is elected ever. This is known as commit-adopt. A listing need only show what was
+//! written before it was asked for, not all files as they were at one moment. What the clock is for is
+//! that the first round suffices.
 //!
 //! Where listings do not tell which write of a file they show, each file is looked at besides.
 //!
-//! All that is written stays what it is when it is written a second time, late; a file that is
-//! removed is removed with its votes last. Above this layer the files look as on any other store.
+//! A file that is removed is removed with its votes last. Above this layer the files look as on any
+//! other store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -53,6 +55,12 @@ const LOOKS: usize = 16;
 
 /// How many files are looked at at a time.
 const AT_A_TIME: usize = 16;
+
+/// For how many steps of the store's clock a candidate may be on its way whose time of writing counts.
+pub(crate) const STEPS_ON_THE_WAY: u32 = 2;
+
+/// How old votes are that are left of a removal, or that came after it: nobody who cast them waits.
+const LEFT_OVER: Duration = Duration::from_secs(60);
 
 /// After so many rounds it is given up. Only who is disturbed in each of them needs a second one.
 const ROUNDS: u8 = 32;
@@ -89,10 +97,9 @@ impl Elected {
             source: "another one was elected, or is about to be".into(),
         };
         let before = ballot(&*self.inner, path).await?;
-        match before.standing(path) {
-            // Of what was removed the votes go last: as long as they are there nobody can be elected.
-            Standing::Absent if !before.has_votes() => {}
-            _ => return Err(exists()),
+        match before.standing(path, self.within()) {
+            Standing::Absent => self.clear_left_over(path, &before).await?,
+            Standing::Decided(_) | Standing::Open(_) => return Err(exists()),
         }
         let mine = match is_timed(file_of(path)) {
             true => timed(self.store_time(path).await?),
@@ -115,7 +122,7 @@ impl Elected {
 
     /// Votes until one is elected; nothing if there is no candidate.
     async fn elect(&self, path: &Path) -> Result<Option<ObjectMeta>> {
-        let mut wanted = match ballot(&*self.inner, path).await?.standing(path) {
+        let mut wanted = match ballot(&*self.inner, path).await?.standing(path, self.within()) {
             Standing::Absent => return Ok(None),
             Standing::Decided(meta) => return Ok(Some(meta)),
             Standing::Open(first) => first,
@@ -128,12 +135,16 @@ impl Elected {
                 false => Role::Disputed(round, Jitter::system().nonce()),
             };
             let said = self.vote(path, vote).await?;
-            match said.standing(path) {
+            match said.standing(path, self.within()) {
                 Standing::Absent => return Ok(None),
                 Standing::Decided(meta) => return Ok(Some(meta)),
                 Standing::Open(_) => {}
             }
-            let Round { wanted: all, agreed, .. } = said.round(round);
+            let Round { wanted: all, agreed, disputed } = said.round(round);
+            if agree && !disputed {
+                self.write_vote(path, Role::Elected(wanted)).await?;
+                return Ok(said.candidate(path, wanted));
+            }
             wanted = agreed.into_iter().chain(all).next().unwrap_or(wanted);
         }
         Err(unclear("an election came to no end"))
@@ -141,15 +152,34 @@ impl Elected {
 
     /// What there is once this was said.
     async fn vote(&self, path: &Path, vote: Role) -> Result<Ballot> {
-        let body = PutPayload::from_static(b"vote\n");
-        self.inner.put_opts(&place(path, vote), body, PutMode::Overwrite.into()).await?;
+        self.write_vote(path, vote).await?;
         ballot(&*self.inner, path).await
+    }
+
+    async fn write_vote(&self, path: &Path, vote: Role) -> Result<()> {
+        let body = PutPayload::from_static(b"vote\n");
+        self.inner.put_opts(&place(path, vote), body, PutMode::Overwrite.into()).await.map(drop)
+    }
+
+    /// Removes votes that are left without a candidate, once nobody who cast them waits for more. As
+    /// long as they are there nobody can be elected.
+    async fn clear_left_over(&self, path: &Path, left: &Ballot) -> Result<()> {
+        let Some(last) = left.last_vote() else { return Ok(()) };
+        if self.store_time(path).await?.since(last) < LEFT_OVER {
+            return Err(unclear("a file was removed a moment ago, and is not wholly gone"));
+        }
+        self.delete(left.in_order(path).into_iter()).await
+    }
+
+    /// For how long a candidate may be on its way whose time of writing counts.
+    fn within(&self) -> Duration {
+        self.step * STEPS_ON_THE_WAY
     }
 
     /// The file itself, or the candidate that is it; nothing if there is none.
     async fn find(&self, path: &Path) -> Result<Option<ObjectMeta>> {
         let ballot = ballot(&*self.inner, path).await?;
-        match ballot.standing(path) {
+        match ballot.standing(path, self.within()) {
             Standing::Absent => Ok(None),
             Standing::Decided(meta) => Ok(Some(meta)),
             // Whoever began it may have been killed over it.
@@ -167,7 +197,7 @@ impl Elected {
         let probe = folder_of(path).join(probe);
         let body = PutPayload::from_static(b"probe\n");
         self.inner.put_opts(&probe, body, PutMode::Overwrite.into()).await?;
-        let shown = self.inner.head(&probe).await?;
+        let shown = self.inner.head(&probe).await.map_err(vanished)?;
         if let Err(error) = self.inner.delete(&probe).await {
             tracing::debug!(%error, "a probe could not be deleted");
         }
@@ -189,7 +219,7 @@ impl Elected {
             let (mut objects, ballots) = sorted(objects);
             let mut open = BTreeSet::new();
             for (path, ballot) in ballots {
-                let meta = match ballot.standing(&path) {
+                let meta = match ballot.standing(&path, self.within()) {
                     Standing::Absent => None,
                     Standing::Decided(meta) => Some(meta),
                     Standing::Open(first) if self.writable => {
@@ -205,13 +235,13 @@ impl Elected {
                 let Some(objects) = self.tagged(objects).await? else { continue };
                 return Ok(ListResult { common_prefixes, objects, extensions });
             }
-            if open.is_subset(&waited_for) {
-                for path in &open {
-                    self.elect(path).await?;
-                }
-            } else {
+            let ready: Vec<_> = open.intersection(&waited_for).cloned().collect();
+            if ready.is_empty() {
                 waited_for = open;
                 self.wait_a_step().await;
+            }
+            for path in ready {
+                self.elect(&path).await?;
             }
         }
         Err(unclear("elections began too fast to see the end of all of them"))
@@ -238,7 +268,7 @@ impl Elected {
 
     /// Removes files with all that belongs to their elections.
     async fn remove(&self, paths: Vec<Path>) -> Result<()> {
-        let mut steps: [Vec<Path>; 3] = Default::default();
+        let mut steps: [Vec<Path>; 4] = Default::default();
         let mut ballots: BTreeMap<Path, BTreeMap<Path, Ballot>> = BTreeMap::new();
         for path in paths {
             if !is_contested(file_of(&path)) {
@@ -255,9 +285,14 @@ impl Elected {
                 step.extend(part);
             }
         }
-        for step in steps.into_iter().filter(|step| !step.is_empty()) {
-            let step = stream::iter(step.into_iter().map(Ok)).boxed();
-            let mut removed = self.inner.delete_stream(step);
+        self.delete(steps.into_iter()).await
+    }
+
+    /// Deletes files one group after the other, as far as they are there.
+    async fn delete(&self, groups: impl Iterator<Item = Vec<Path>> + Send) -> Result<()> {
+        for group in groups.filter(|group| !group.is_empty()) {
+            let group = stream::iter(group.into_iter().map(Ok)).boxed();
+            let mut removed = self.inner.delete_stream(group);
             while let Some(answer) = removed.next().await {
                 match answer {
                     Ok(_) | Err(Error::NotFound { .. }) => {}
@@ -298,6 +333,14 @@ fn sorted(listed: Vec<ObjectMeta>) -> (Vec<ObjectMeta>, BTreeMap<Path, Ballot>) 
         }
     }
     (plain, ballots)
+}
+
+/// A file went away that was there a moment ago: which is no answer to whoever asked.
+fn vanished(error: Error) -> Error {
+    match error {
+        Error::NotFound { .. } => unclear("a file went away while it was read"),
+        error => error,
+    }
 }
 
 fn unclear(what: &'static str) -> Error {
@@ -343,7 +386,10 @@ impl ObjectStore for Elected {
             answer => return answer,
         }
         let Some(meta) = self.find(location).await? else { return plain };
-        let mut got = self.inner.get_opts(&meta.location, options).await?;
+        if meta.location == *location {
+            return self.inner.get_opts(location, options).await;
+        }
+        let mut got = self.inner.get_opts(&meta.location, options).await.map_err(vanished)?;
         got.meta = ObjectMeta { location: location.clone(), ..meta };
         Ok(got)
     }

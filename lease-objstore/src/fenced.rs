@@ -66,7 +66,7 @@ pub struct Fenced {
 pub enum FencedWrite {
     /// The object is as this write has it.
     Done,
-    /// A later holder has been here: nothing was changed. Stop the protected work.
+    /// A later holder has been here: what is there now is not this write's. Stop the protected work.
     Refused {
         /// The highest token that the object has seen.
         highest: Token,
@@ -85,7 +85,7 @@ struct Last {
 
 impl Fenced {
     /// The object at `path` of a store, such as [`Options::object_store`](crate::Options::object_store)
-    /// opens. Nothing is asked of it yet.
+    /// opens: a path from its root, whatever prefix the leases have. Nothing is asked of it yet.
     ///
     /// A store that sends a request again by itself does no harm here.
     #[must_use]
@@ -111,8 +111,8 @@ impl Fenced {
         self.follow(fence.token(), Some(body.into())).await
     }
 
-    /// The program's bytes in the object; nothing if there is none, or nobody has written any yet.
-    /// They may be old by the time that they are here.
+    /// The program's bytes in the object; nothing if there is none. They may be old by the time that
+    /// they are here, and are empty where a holder has announced itself and nobody has written yet.
     ///
     /// # Errors
     ///
@@ -135,7 +135,15 @@ impl Fenced {
         for _ in 0..TRIES {
             let last = match known.take() {
                 Some(last) => last,
-                None => self.look().await?,
+                None => match (self.look().await, failure.take()) {
+                    (Ok(last), before) => {
+                        failure = before;
+                        last
+                    }
+                    (Err(error), None) => return Err(error),
+                    // The write before may have been made, and nobody can tell.
+                    (Err(error), Some(_)) => return Err(Error::unclear(KIND, error)),
+                },
             };
             // One of the tries before got there, whatever its answer was.
             if last.nonce == Some(nonce) {
@@ -159,7 +167,8 @@ impl Fenced {
                 Err(Driver::NotImplemented { .. }) => return Err(unconditional()),
                 Err(error) => match translate(error, Doing::Writing) {
                     unclear if is_unclear(&unclear) => failure = Some(unclear),
-                    other => return Err(other),
+                    other if failure.is_none() => return Err(other),
+                    other => return Err(Error::unclear(KIND, other)),
                 },
             }
             self.remember(None);

@@ -36,7 +36,7 @@ const WORTH_IT_IN_A_FOLDER: usize = 1;
 const TTLS: u32 = 4;
 
 /// The shortest time that an end mark is kept.
-const AT_LEAST: Duration = Duration::from_secs(60);
+pub(crate) const AT_LEAST: Duration = Duration::from_secs(60);
 
 /// How long an end mark is kept that does not tell its holder's ttl, and a probe.
 const UNTOLD: Duration = Duration::from_secs(3600);
@@ -107,8 +107,12 @@ impl ObjStore {
     fn in_order(&self, name: &Name, listing: &Listing, garbage: &[ClaimId]) -> Vec<Vec<Path>> {
         let pick = |wanted: fn(&Part) -> bool| {
             let files = garbage.iter().filter_map(|id| Some((*id, listing.files(*id)?)));
+            // Votes without a file are in no listing, and go with the file's name.
+            let unseen: &[Part] = if self.elected { &[Part::Record, Part::Mark] } else { &[] };
             let parts = files.flat_map(|(id, files)| {
-                files.parts.iter().filter(|part| wanted(part)).map(move |part| id.key(*part))
+                let unseen = unseen.iter().filter(|part| !files.parts.contains(part));
+                let parts = files.parts.iter().chain(unseen);
+                parts.filter(|part| wanted(part)).map(move |part| id.key(*part))
             });
             parts.map(|key| self.objects.path(name, key)).collect()
         };

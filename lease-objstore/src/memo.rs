@@ -97,6 +97,12 @@ impl Memo {
         self.lock().bodies.get(path).cloned()
     }
 
+    /// Whether this client wrote this file at most `age` ago.
+    pub(crate) fn wrote_within(&self, path: &Path, here: Moment, age: Duration) -> bool {
+        let wrote = self.lock().bodies.get(path).and_then(|known| known.wrote);
+        wrote.is_some_and(|wrote| here.since(wrote.sent) <= age)
+    }
+
     pub(crate) fn learn(&self, path: Path, stamp: String, body: Arc<Result<Body, Unreadable>>) {
         self.lock().bodies.insert(path, Known::new(stamp, body));
     }
@@ -231,34 +237,40 @@ impl Inner {
 /// A map that forgets what was put in first once it has [`MANY`] entries.
 #[derive(Debug)]
 struct Bounded<K, V> {
-    map: HashMap<K, V>,
-    order: VecDeque<K>,
+    map: HashMap<K, (u64, V)>,
+    /// What was put in, and as the how manieth. What was removed since, or put in again, stands there
+    /// still.
+    order: VecDeque<(u64, K)>,
+    puts: u64,
 }
 
 impl<K, V> Default for Bounded<K, V> {
     fn default() -> Self {
-        Self { map: HashMap::new(), order: VecDeque::new() }
+        Self { map: HashMap::new(), order: VecDeque::new(), puts: 0 }
     }
 }
 
 impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
     fn get(&self, key: &K) -> Option<&V> {
-        self.map.get(key)
+        self.map.get(key).map(|(_, value)| value)
     }
 
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.map.get_mut(key)
+        self.map.get_mut(key).map(|(_, value)| value)
     }
 
     fn insert(&mut self, key: K, value: V) {
-        if self.map.insert(key.clone(), value).is_some() {
+        if let Some(there) = self.get_mut(&key) {
+            *there = value;
             return;
         }
-        self.order.push_back(key);
+        self.puts += 1;
+        self.map.insert(key.clone(), (self.puts, value));
+        self.order.push_back((self.puts, key));
         while self.order.len() > MANY {
-            // A key that was removed and put in again stands in the order twice: it goes early,
-            // which costs a request.
-            if let Some(oldest) = self.order.pop_front() {
+            if let Some((put, oldest)) = self.order.pop_front()
+                && self.map.get(&oldest).is_some_and(|(there, _)| *there == put)
+            {
                 self.map.remove(&oldest);
             }
         }
@@ -301,5 +313,17 @@ mod tests {
         assert_eq!(map.map.len(), MANY);
         assert_eq!(map.get(&0), None);
         assert_eq!(map.get(&(3 * MANY - 1)), Some(&(3 * MANY - 1)));
+    }
+
+    /// A name that is released and taken for years.
+    #[test]
+    fn what_is_removed_and_put_in_again_is_there() {
+        let mut map = Bounded::default();
+        for i in 0..3 * MANY {
+            map.insert("payroll", i);
+            assert_eq!(map.get(&"payroll"), Some(&i));
+            map.remove(&"payroll");
+        }
+        assert!(map.order.len() <= MANY);
     }
 }

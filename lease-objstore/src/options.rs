@@ -57,7 +57,8 @@ pub enum Probe {
     /// way, such as a bucket that became a versioned one.
     EveryTime,
     /// Nothing is tried out: what is wrong shows when the first lease is asked for. Only the marker
-    /// is read, and written where there is none (3 requests at the most).
+    /// is read, and written where there is none (5 requests at the most). The store must honour
+    /// create-if-absent then.
     Skip,
 }
 

@@ -9,7 +9,7 @@ use lease_core::{Capabilities, Clock, Epoch, Error, Jitter, Name, Nonce, Result,
 use object_store::ObjectStore;
 
 use crate::body::Body;
-use crate::elect::Elected;
+use crate::elect::{Elected, STEPS_ON_THE_WAY};
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Listing, Seen};
@@ -181,7 +181,11 @@ impl ObjStore {
     /// number. So nothing is granted in the first step: then an erasure that takes an epoch away
     /// comes in a later one. A fine clock has gone on before anybody can erase.
     pub(crate) async fn first_step_is_over(&self, genesis: &Genesis) {
-        let step = self.resolution();
+        // An election leaves it open for some steps more whose first file it is.
+        let step = match self.elected {
+            true => self.resolution() * (1 + STEPS_ON_THE_WAY),
+            false => self.resolution(),
+        };
         if step < COARSE {
             return;
         }

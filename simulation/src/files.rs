@@ -54,6 +54,11 @@ impl Bucket {
         Self { inner: Arc::default(), clock, stamps: Arc::default(), creates }
     }
 
+    /// The step of the clock as the backend is told: a candidate may be on its way for some of them.
+    fn step(&self) -> Duration {
+        Duration::from_millis(if self.creates { 2 } else { 20 })
+    }
+
     fn stamp(&self, path: &Path) {
         let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         stamps.insert(path.clone(), self.clock.now());
@@ -76,7 +81,7 @@ impl OpenStore for Bucket {
         let far = Far { bucket: self.clone(), link };
         let options = Options::store(Arc::new(far))
             .clock(clock)
-            .resolution(Duration::from_millis(2), Duration::from_millis(500));
+            .resolution(self.step(), Duration::from_millis(500));
         match lease_objstore::connect(options).await {
             Ok(backend) => Arc::new(backend),
             Err(error) => unreachable!("nothing is spoiled yet: {error}"),

@@ -6,10 +6,12 @@
 //! <file>.w<round><nonce>    somebody wants this candidate to win in this round
 //! <file>.d<round><nonce>    somebody saw that all want it
 //! <file>.x<round><nonce>    somebody, by this nonce, saw that several are wanted
+//! <file>.e<nonce>           this candidate is elected
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use lease_core::{Jitter, Nonce};
 use object_store::ObjectMeta;
@@ -26,6 +28,7 @@ pub(super) enum Role {
     Wanted(u8, Nonce),
     Agreed(u8, Nonce),
     Disputed(u8, Nonce),
+    Elected(Nonce),
 }
 
 impl fmt::Display for Role {
@@ -35,6 +38,7 @@ impl fmt::Display for Role {
             Self::Wanted(round, nonce) => write!(f, ".w{round:02x}{nonce}"),
             Self::Agreed(round, nonce) => write!(f, ".d{round:02x}{nonce}"),
             Self::Disputed(round, nonce) => write!(f, ".x{round:02x}{nonce}"),
+            Self::Elected(nonce) => write!(f, ".e{nonce}"),
         }
     }
 }
@@ -62,6 +66,7 @@ pub(super) fn role(file: &str) -> Option<(&str, Role)> {
     };
     let role = match part.split_at_checked(1)? {
         ("c", nonce) => Role::Candidate(nonce.parse().ok()?),
+        ("e", nonce) => Role::Elected(nonce.parse().ok()?),
         ("w", text) => in_round(text).map(|(round, nonce)| Role::Wanted(round, nonce))?,
         ("d", text) => in_round(text).map(|(round, nonce)| Role::Agreed(round, nonce))?,
         ("x", text) => in_round(text).map(|(round, nonce)| Role::Disputed(round, nonce))?,
@@ -95,8 +100,9 @@ pub(super) fn timed(shown: StoreTime) -> Nonce {
 
 /// A candidate as the file that it was elected to be.
 ///
-/// Nothing of it changes when the request that wrote it comes a second time, late: its tag is its
-/// nonce, and where its time decides something that is in the nonce too.
+/// Nothing of it that decides anything changes when the request that wrote it comes a second time,
+/// late: its tag is its nonce, and where the time of its first writing counts that is in the nonce
+/// too. A record looks as fresh as if it had been renewed, as it would by a late renewal.
 pub(super) fn elected(path: &Path, nonce: Nonce, meta: &ObjectMeta) -> ObjectMeta {
     let mut meta = meta.clone();
     meta.e_tag = Some(nonce.to_string());
@@ -114,6 +120,13 @@ pub(super) fn is_timed(file: &str) -> bool {
     Key::parse(file) == Some(Key::Genesis)
 }
 
+/// Whether a candidate was there within this time of the one in its nonce. One that was on its way for
+/// longer may come after an erasure, and would let the epochs start where they did before.
+fn is_in_time(path: &Path, nonce: Nonce, meta: &ObjectMeta, within: Duration) -> bool {
+    let told = StoreTime::of(&elected(path, nonce, meta));
+    !is_timed(file_of(path)) || StoreTime::of(meta).since(told) <= within
+}
+
 /// The files of one election.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ballot {
@@ -121,8 +134,11 @@ pub(super) struct Ballot {
     plain: Option<ObjectMeta>,
     candidates: BTreeMap<Nonce, ObjectMeta>,
     rounds: BTreeMap<u8, Round>,
-    /// All files of the rounds.
+    /// More than one only where somebody erased a part of it by hand.
+    elected: BTreeSet<Nonce>,
+    /// All files but the candidates and the file itself, and when the last of them was written.
     votes: Vec<Path>,
+    last_vote: StoreTime,
 }
 
 /// What was said in one round.
@@ -163,29 +179,32 @@ impl Ballot {
                 self.rounds.entry(round).or_default().agreed.insert(nonce);
             }
             Role::Disputed(round, _) => self.rounds.entry(round).or_default().disputed = true,
+            Role::Elected(nonce) => drop(self.elected.insert(nonce)),
         }
+        self.last_vote = self.last_vote.max(StoreTime::of(&meta));
         self.votes.push(meta.location);
     }
 
-    /// How the election of `path` stands.
-    pub(super) fn standing(&self, path: &Path) -> Standing {
+    /// How the election of `path` stands, where candidates come within this time or count for nothing.
+    ///
+    /// That one was agreed on and nobody disputed it is for those to see who voted: a listing need
+    /// not show all files as they were at one moment.
+    pub(super) fn standing(&self, path: &Path, within: Duration) -> Standing {
         if let Some(plain) = &self.plain {
             return Standing::Decided(plain.clone());
         }
-        let settled =
-            self.rounds.values().find(|round| !round.agreed.is_empty() && !round.disputed);
-        if let Some(won) = settled.and_then(|round| round.agreed.first()) {
+        if !self.elected.is_empty() {
             // Votes for a candidate that is gone are what a removal has left. Others that come late
             // have lost to it all the same.
-            let won = self.candidate(path, *won);
+            let won = self.elected.iter().find_map(|won| self.candidate(path, *won));
             return won.map_or(Standing::Absent, Standing::Decided);
         }
-        self.first().map_or(Standing::Absent, Standing::Open)
+        self.first(path, within).map_or(Standing::Absent, Standing::Open)
     }
 
-    /// Whether there was an election that is not wholly removed.
-    pub(super) const fn has_votes(&self) -> bool {
-        !self.votes.is_empty()
+    /// When the last vote was written, if there are any votes.
+    pub(super) fn last_vote(&self) -> Option<StoreTime> {
+        (!self.votes.is_empty()).then_some(self.last_vote)
     }
 
     /// What was said in a round.
@@ -200,34 +219,40 @@ impl Ballot {
 
     /// Whose file the store wrote first; of two in one step of its clock the one with the lower
     /// nonce.
-    fn first(&self) -> Option<Nonce> {
+    fn first(&self, path: &Path, within: Duration) -> Option<Nonce> {
+        // Where somebody has voted it is too late to leave one out.
+        let voted = !self.votes.is_empty();
+        let counts = |(nonce, meta): &(&Nonce, &ObjectMeta)| {
+            voted || is_in_time(path, **nonce, meta, within)
+        };
         let wrote = |(nonce, meta): (&Nonce, &ObjectMeta)| (StoreTime::of(meta), *nonce);
-        self.candidates.iter().map(wrote).min().map(|(_, nonce)| nonce)
+        self.candidates.iter().filter(counts).map(wrote).min().map(|(_, nonce)| nonce)
     }
 
     /// All its files in the order in which they may be removed: at no moment does what is left say
     /// something else than before, but that the file is gone.
-    pub(super) fn in_order(&self, path: &Path) -> [Vec<Path>; 3] {
-        let agreed = |nonce| self.rounds.values().any(|round| round.agreed.contains(nonce));
-        let (mut losers, mut file) = (Vec::new(), Vec::new());
+    pub(super) fn in_order(&self, path: &Path) -> [Vec<Path>; 4] {
+        let (mut losers, mut winner) = (Vec::new(), Vec::new());
         for (nonce, meta) in &self.candidates {
-            match agreed(nonce) {
-                true => file.push(meta.location.clone()),
+            match self.elected.contains(nonce) {
+                true => winner.push(meta.location.clone()),
                 false => losers.push(meta.location.clone()),
             }
         }
-        file.extend(self.plain.iter().map(|_| path.clone()));
-        [losers, file, self.votes.clone()]
+        let plain = self.plain.iter().map(|_| path.clone()).collect();
+        [losers, winner, plain, self.votes.clone()]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     use rstest::rstest;
 
     use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     const A: Nonce = Nonce::from_bytes([0xaa; 16]);
     const B: Nonce = Nonce::from_bytes([0xbb; 16]);
@@ -260,12 +285,12 @@ mod tests {
         file(Role::Candidate(nonce), second)
     }
 
-    fn agreed(round: u8, nonce: Nonce) -> (String, u64) {
-        file(Role::Agreed(round, nonce), 9)
+    fn agreed(nonce: Nonce) -> (String, u64) {
+        file(Role::Agreed(0, nonce), 9)
     }
 
-    fn disputed(round: u8) -> (String, u64) {
-        file(Role::Disputed(round, B), 9)
+    fn chosen(nonce: Nonce) -> (String, u64) {
+        file(Role::Elected(nonce), 9)
     }
 
     fn won(nonce: Nonce, second: u64) -> ObjectMeta {
@@ -287,26 +312,38 @@ mod tests {
     #[case::earlier(&[candidate(A, 6), candidate(B, 5)], Standing::Open(B))]
     #[case::in_one_step(&[candidate(A, 5), candidate(B, 5)], Standing::Open(A))]
     #[case::wanted(&[candidate(A, 5), file(Role::Wanted(0, A), 6)], Standing::Open(A))]
-    #[case::agreed(&[candidate(A, 5), candidate(B, 5), agreed(0, B)], Standing::Decided(won(B, 5)))]
-    #[case::disputed(&[candidate(A, 5), candidate(B, 5), agreed(0, B), disputed(0)], Standing::Open(A))]
-    #[case::in_the_second_round(
-        &[candidate(A, 5), candidate(B, 5), agreed(0, B), disputed(0), agreed(1, B)],
-        Standing::Decided(won(B, 5))
-    )]
+    // Whether it was disputed is for those to see who voted.
+    #[case::agreed(&[candidate(A, 5), candidate(B, 5), agreed(B)], Standing::Open(A))]
+    #[case::chosen(&[candidate(A, 5), candidate(B, 5), chosen(B)], Standing::Decided(won(B, 5)))]
     #[case::written_over(
-        &[candidate(A, 5), agreed(0, A), (X7.to_owned(), 8)], Standing::Decided(meta(X7, 8))
+        &[candidate(A, 5), chosen(A), (X7.to_owned(), 8)], Standing::Decided(meta(X7, 8))
     )]
-    #[case::left_over(&[agreed(0, A)], Standing::Absent)]
-    #[case::late_for_what_is_removed(&[agreed(0, A), candidate(B, 5)], Standing::Absent)]
+    #[case::left_over(&[chosen(A)], Standing::Absent)]
+    #[case::late_for_what_is_removed(&[chosen(A), candidate(B, 5)], Standing::Absent)]
     fn the_files_tell_who_it_is(#[case] files: &[(String, u64)], #[case] expected: Standing) {
-        assert_eq!(ballot(files).standing(&Path::from(X7)), expected);
+        assert_eq!(ballot(files).standing(&Path::from(X7), SECOND), expected);
+    }
+
+    /// A candidate for where a name's epochs start that comes long after its time, when the name was
+    /// erased since: the epochs would start where they did before.
+    #[test]
+    fn a_start_that_comes_late_counts_for_nothing() {
+        let path = Path::from("genesis");
+        let nonce = timed(StoreTime::of_micros(5_000_000));
+        let file = format!("genesis{}", Role::Candidate(nonce));
+        let at = |second| {
+            let mut ballot = Ballot::default();
+            ballot.add(Some(Role::Candidate(nonce)), meta(&file, second));
+            ballot.standing(&path, SECOND)
+        };
+        assert_eq!(at(6), Standing::Open(nonce));
+        assert_eq!(at(7), Standing::Absent);
     }
 
     /// However far a removal got, the file is what it was, or gone.
     #[test]
     fn a_removal_that_ends_early_changes_nothing() {
-        let files =
-            [candidate(A, 5), candidate(B, 4), disputed(0), agreed(1, A), (X7.to_owned(), 8)];
+        let files = [candidate(A, 5), candidate(B, 4), agreed(A), chosen(A), (X7.to_owned(), 8)];
         let (whole, path) = (ballot(&files), Path::from(X7));
         let order = whole.in_order(&path);
         let order: Vec<String> = order.iter().flatten().map(ToString::to_string).collect();
@@ -314,8 +351,8 @@ mod tests {
         for removed in 0..=order.len() {
             let is_left = |(file, _): &&(String, u64)| !order[..removed].contains(file);
             let left: Vec<_> = files.iter().filter(is_left).cloned().collect();
-            let standing = ballot(&left).standing(&path);
-            let same = standing == whole.standing(&path) || standing == Standing::Absent;
+            let standing = ballot(&left).standing(&path, SECOND);
+            let same = standing == whole.standing(&path, SECOND) || standing == Standing::Absent;
             assert!(same, "{standing:?} after {removed}");
         }
     }
@@ -328,6 +365,7 @@ mod tests {
     )]
     #[case("leasehold.json.w00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some((MARKER, Role::Wanted(0, A))))]
     #[case("genesis.x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(("genesis", Role::Disputed(0, A))))]
+    #[case("genesis.eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(("genesis", Role::Elected(A))))]
     #[case("x-0000000000000007.kil.caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None)]
     #[case("x-0000000000000007.cAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", None)]
     #[case("x-0000000000000007.w+faaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", None)]

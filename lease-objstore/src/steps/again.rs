@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lease_core::backend::{Installed, Taken};
-use lease_core::{Claim, Epoch, Grant, Holding, LossReason, Name, Result};
+use lease_core::backend::{Draining, Installed, Taken};
+use lease_core::{Claim, Epoch, Grant, Holding, LossReason, Name, Result, Standing};
 
 use crate::judge;
 use crate::key::{ClaimId, Part};
@@ -24,6 +24,9 @@ impl ObjStore {
     /// wrong about it finds the number taken, or finds a higher claim at the look that follows.
     pub(crate) async fn take_again(&self, claim: &Claim) -> Result<Option<Taken>> {
         self.objects.writable()?;
+        if self.memo.spent(claim.nonce).is_some() {
+            return Ok(None);
+        }
         let Some(left) = self.memo.take_left(&claim.name, self.clock.now(), LIKELY) else {
             return Ok(None);
         };
@@ -39,8 +42,13 @@ impl ObjStore {
             return Ok(None);
         }
         if listing.live_writers().next().is_some() {
-            // The usual way finds the claim, and drains.
-            return Ok(None);
+            let seen = self.look_and_judge(&claim.name).await?;
+            let waiting_for = Standing { holder: seen.writers.first().cloned(), ..seen.standing() };
+            return Ok(Some(Taken::Draining(Draining {
+                holding: mine,
+                took_over: false,
+                waiting_for,
+            })));
         }
         // That look came after the claim, so it is the one that a commit would make.
         if self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {

@@ -146,7 +146,11 @@ impl ObjStore {
         // granted were there before this claim was, and the drain saw them; those that came later
         // see this claim and leave.
         let seal = self.seal(&mine.name, n, Mark::Granted);
-        let (fate, listing) = futures::join!(seal, self.list(&mine.name));
+        let (fate, listing) = match self.elected {
+            // It would find the election under way, and wait for it.
+            true => (seal.await, self.list(&mine.name).await),
+            false => futures::join!(seal, self.list(&mine.name)),
+        };
         let (granted, listing) = (fate? == Mark::Granted, listing?);
         let own = judge::own(&listing, mine, &at);
         if granted && let Ok(own) = own {

@@ -177,7 +177,8 @@ impl ObjStore {
         all.extend(writers.into_iter().flatten());
         all.extend(unread.into_iter().map(|(nonce, files, seen)| {
             let id = ClaimId::Writer(nonce);
-            Shown { id, files, seen, known: self.memo.body(&self.record_path(name, id)) }
+            let known = self.memo.body(&self.record_path(name, id));
+            Shown { id, files, seen, known: known.filter(|known| known.stamp == seen.stamp) }
         }));
         Ok(all)
     }

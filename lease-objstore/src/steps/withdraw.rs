@@ -43,7 +43,10 @@ impl ObjStore {
             ClaimId::Writer(_) => None,
         };
         let made = self.memo.own(mine.nonce).is_some_and(|own| own.created && own.n == n);
-        (made && mine.epoch.is_some()).then_some((id, at))
+        // What ended it before, if anything did, is not cleared away yet.
+        let path = self.objects.path(&mine.name, id.key(Part::Record));
+        let lately = self.memo.wrote_within(&path, self.clock.now(), crate::gc::AT_LEAST);
+        (made && lately && mine.epoch.is_some()).then_some((id, at))
     }
 
     /// Deletes a granted writer's file, looking beside it what became of it. Whoever ended it before
@@ -75,9 +78,12 @@ impl ObjStore {
         ended?;
         let listing = listing?;
         if listing.genesis() != at.genesis {
-            // There is nothing that it could end any more.
+            // Where its claim went with the state there is nothing that the mark could end.
             let path = self.objects.path(&mine.name, id.key(Part::Released));
-            self.objects.delete(&path).await?;
+            let there = listing.exclusives.get(&n).is_some_and(|files| files.record.is_some());
+            if !there && let Err(error) = self.objects.delete(&path).await {
+                tracing::debug!(name = %mine.name, %error, "an end mark could not be deleted");
+            }
             return Ok(Withdrawn::NotThere);
         }
         let held = listing.exclusives.get(&n).is_some_and(|files| {

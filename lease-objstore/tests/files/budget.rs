@@ -38,7 +38,7 @@ async fn opening_costs_a_probe_and_a_marker() {
     let view = world.store.another();
     let options = Options::store(Arc::new(view.clone())).clock(Arc::new(world.clock.clone()));
     connect(options.clone().probe(Probe::Skip)).await.unwrap();
-    assert_eq!(view.kinds(), "Get");
+    assert_eq!(view.kinds(), "Get List");
     connect(options.read_only()).await.unwrap();
     assert_eq!(view.kinds(), "Get");
 }

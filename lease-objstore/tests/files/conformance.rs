@@ -156,7 +156,7 @@ struct Forgetful {
 impl Forgetful {
     fn options(store: Watched) -> Options {
         Options::store(Arc::new(store))
-            .resolution(Duration::from_millis(2), Duration::from_millis(100))
+            .resolution(Duration::from_millis(20), Duration::from_millis(100))
     }
 
     /// The files as whoever looks by hand makes them out: the one that was elected by its name.
@@ -216,7 +216,7 @@ impl Fixture for Forgetful {
 fn elected(files: Files) -> Files {
     let won = |(file, body): (&String, &Vec<u8>)| {
         let (elected, nonce) = file.rsplit_once(".c")?;
-        let told = files.contains_key(&format!("{elected}.d00{nonce}"));
+        let told = files.contains_key(&format!("{elected}.e{nonce}"));
         (told && !files.contains_key(elected)).then(|| (elected.to_owned(), body.clone()))
     };
     let of_election = |file: &str| {
