@@ -2,12 +2,16 @@
 //! and some of which stop in the middle: never are two told that they won, and what anybody reads is
 //! what the winner wrote.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use async_trait::async_trait;
 use futures::future::join_all;
+use futures::stream::BoxStream;
 use lease_core::clock::SystemClock;
 use object_store::memory::InMemory;
+use object_store::{CopyOptions, GetOptions, GetResult, MultipartUpload, PutMultipartOptions};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
