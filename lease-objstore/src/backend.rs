@@ -93,11 +93,16 @@ impl Backend for ObjStore {
         let (store, claim, policy) = (self.clone(), claim.clone(), policy.clone());
         let draining = draining.cloned();
         self.step(async move {
-            if draining.is_none()
-                && let Some(taken) = store.take_again(&claim).await?
-            {
-                return Ok(taken);
-            }
+            let again = match draining {
+                None => store.take_again(&claim).await?,
+                Some(_) => None,
+            };
+            let draining = match again {
+                // Writers are there: as the policy says.
+                Some(Taken::Draining(more)) => Some(more),
+                Some(taken) => return Ok(taken),
+                None => draining,
+            };
             handshake::take(&store, &claim, draining.as_ref(), &policy).await
         })
         .await

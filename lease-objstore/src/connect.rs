@@ -16,7 +16,8 @@ use crate::error::{Doing, is_unclear, local, translate};
 use crate::folder::Folder;
 use crate::listing::Seen;
 use crate::objects::{Keep, Objects, nonsense};
-use crate::options::Place;
+use crate::options::{Place, WithoutCreate};
+use crate::probe::no_create;
 use crate::store::ObjStore;
 use crate::{Findings, Options, Probe, staging};
 
@@ -85,6 +86,12 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
             );
         }
         store.make_marker().await?;
+        if store.elected && without_create == WithoutCreate::Refuse {
+            return Err(no_create());
+        }
+        if let Some(found) = &mut store.findings {
+            found.elected = store.elected;
+        }
     } else if store.opened().is_none() {
         // Nothing was found, which is also what a bucket shows that is not there. How files will be
         // created is not known yet: whoever reads as if by election reads both ways.

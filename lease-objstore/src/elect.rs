@@ -55,7 +55,7 @@ const LOOKS: usize = 16;
 const AT_A_TIME: usize = 16;
 
 /// For how many steps of the store's clock a candidate may be on its way whose time of writing counts.
-pub(crate) const STEPS_ON_THE_WAY: u32 = 2;
+pub(crate) const STEPS_ON_THE_WAY: u32 = 4;
 
 /// How old votes are that are left of a removal, or that came after it: nobody who cast them waits.
 const LEFT_OVER: Duration = Duration::from_secs(60);
@@ -114,7 +114,11 @@ impl Elected {
                 Ok(PutResult { e_tag: meta.e_tag, version: None, extensions: Default::default() })
             }
             Some(_) => Err(exists()),
-            None => Err(unclear("a candidate was removed during its election")),
+            // It came too late, or somebody removed it.
+            None => {
+                self.inner.delete(&candidate).await.ok();
+                Err(unclear("a candidate came too late, or was removed during its election"))
+            }
         }
     }
 
@@ -162,8 +166,10 @@ impl Elected {
     /// Removes votes that are left without a candidate, once nobody who cast them waits for more. As
     /// long as they are there nobody can be elected.
     async fn clear_left_over(&self, path: &Path, left: &Ballot) -> Result<()> {
-        let Some(last) = left.last_vote() else { return Ok(()) };
-        if self.store_time(path).await?.since(last) < LEFT_OVER {
+        if !left.has_votes() {
+            return Ok(());
+        }
+        if !left.is_left_over(self.store_time(path).await?, LEFT_OVER) {
             return Err(unclear("a file was removed a moment ago, and is not wholly gone"));
         }
         self.delete(left.in_order(path).into_iter()).await

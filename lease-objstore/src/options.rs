@@ -68,7 +68,7 @@ pub enum Probe {
 pub enum WithoutCreate {
     /// Files are created by election: candidates under names of their own, of which the one that the
     /// store wrote first wins. All who open it do so from then on. An exclusive takes two steps of
-    /// the store's clock longer, and the shortest ttl is ten of them.
+    /// the store's clock longer, the first one on a name five more, and the shortest ttl is fifteen.
     #[default]
     Elect,
     /// It is not opened.

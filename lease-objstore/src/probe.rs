@@ -199,7 +199,7 @@ impl ObjStore {
     }
 }
 
-fn no_create() -> Error {
+pub(crate) fn no_create() -> Error {
     Error::misconfigured(
         "the store creates a file that is there already: two exclusives could hold at once",
         "use a store that honours create-if-absent, and a bucket that never was a versioned one \

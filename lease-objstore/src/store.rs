@@ -72,7 +72,7 @@ impl ObjStore {
     /// granted, each a step of the store's clock long.
     pub(crate) fn elect(&mut self) {
         /// The steps of the clock that are left to believe in a grant, and more.
-        const STEPS: u32 = 10;
+        const STEPS: u32 = 15;
 
         if self.elected {
             return;

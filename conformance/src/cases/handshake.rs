@@ -217,7 +217,10 @@ pub async fn a_drain_tells_of_an_expired_writer_before_others(store: &dyn Fixtur
     dead.waits_until_it_expires(dead.ttl()).await;
     let (claim, draining) = bob.drains(&name).await;
     let told = draining.waiting_for.holder.expect("a drain tells of a writer");
-    assert_eq!(told.info.label, "dead", "of five writers three have expired");
+    // Where nobody's clock tells, a record expires for whoever watched it stand still.
+    if bob.capabilities().time != TimeAuthority::Observation {
+        assert_eq!(told.info.label, "dead", "of five writers three have expired");
+    }
     assert_eq!(draining.waiting_for.writers, 5);
 
     let exclusive = lease_core::Holding::created(&claim, draining.holding.revision);

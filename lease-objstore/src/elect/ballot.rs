@@ -136,9 +136,9 @@ pub(super) struct Ballot {
     rounds: BTreeMap<u8, Round>,
     /// More than one only where somebody erased a part of it by hand.
     elected: BTreeSet<Nonce>,
-    /// All files but the candidates and the file itself, and when the last of them was written.
+    /// All files but the candidates and the file itself.
     votes: Vec<Path>,
-    last_vote: StoreTime,
+    last_written: StoreTime,
 }
 
 /// What was said in one round.
@@ -167,6 +167,7 @@ impl Ballot {
             self.plain = Some(meta);
             return;
         };
+        self.last_written = self.last_written.max(StoreTime::of(&meta));
         match role {
             Role::Candidate(nonce) => {
                 self.candidates.insert(nonce, meta);
@@ -181,7 +182,6 @@ impl Ballot {
             Role::Disputed(round, _) => self.rounds.entry(round).or_default().disputed = true,
             Role::Elected(nonce) => drop(self.elected.insert(nonce)),
         }
-        self.last_vote = self.last_vote.max(StoreTime::of(&meta));
         self.votes.push(meta.location);
     }
 
@@ -202,9 +202,14 @@ impl Ballot {
         self.first(path, within).map_or(Standing::Absent, Standing::Open)
     }
 
-    /// When the last vote was written, if there are any votes.
-    pub(super) fn last_vote(&self) -> Option<StoreTime> {
-        (!self.votes.is_empty()).then_some(self.last_vote)
+    /// Whether these are votes for what is gone, which nobody who cast them waits for any more by the
+    /// time `now` of the store. Votes of a time to come were cast before its clock was set back.
+    pub(super) fn is_left_over(&self, now: StoreTime, after: Duration) -> bool {
+        now.since(self.last_written) >= after || self.last_written.since(now) >= after
+    }
+
+    pub(super) const fn has_votes(&self) -> bool {
+        !self.votes.is_empty()
     }
 
     /// What was said in a round.
@@ -220,10 +225,14 @@ impl Ballot {
     /// Whose file the store wrote first; of two in one step of its clock the one with the lower
     /// nonce.
     fn first(&self, path: &Path, within: Duration) -> Option<Nonce> {
-        // Where somebody has voted it is too late to leave one out.
-        let voted = !self.votes.is_empty();
+        // One that somebody voted for counts: it may have been written again since.
+        let is_named = |nonce: &Nonce| {
+            let named =
+                |round: &Round| round.wanted.contains(nonce) || round.agreed.contains(nonce);
+            self.rounds.values().any(named)
+        };
         let counts = |(nonce, meta): &(&Nonce, &ObjectMeta)| {
-            voted || is_in_time(path, **nonce, meta, within)
+            is_in_time(path, **nonce, meta, within) || is_named(nonce)
         };
         let wrote = |(nonce, meta): (&Nonce, &ObjectMeta)| (StoreTime::of(meta), *nonce);
         self.candidates.iter().filter(counts).map(wrote).min().map(|(_, nonce)| nonce)
@@ -338,6 +347,36 @@ mod tests {
         };
         assert_eq!(at(6), Standing::Open(nonce));
         assert_eq!(at(7), Standing::Absent);
+    }
+
+    /// Also where somebody votes for another one.
+    #[test]
+    fn a_start_that_comes_late_is_not_one_of_several() {
+        let path = Path::from("genesis");
+        let [old, new] = [5, 900].map(|second| timed(StoreTime::of_micros(second * 1_000_000)));
+        let mut ballot = Ballot::default();
+        // It came before the new one, and long after its own time.
+        for (role, second) in
+            [(Role::Candidate(old), 899), (Role::Candidate(new), 900), (Role::Wanted(0, new), 901)]
+        {
+            ballot.add(Some(role), meta(&format!("genesis{role}"), second));
+        }
+        assert_eq!(ballot.standing(&path, SECOND), Standing::Open(new));
+        // One that was voted for counts also when it is written once more.
+        ballot.add(Some(Role::Candidate(new)), meta("genesis", 990));
+        assert_eq!(ballot.standing(&path, SECOND), Standing::Open(new));
+    }
+
+    #[rstest]
+    #[case::cast_a_moment_ago(20, false)]
+    #[case::cast_long_ago(71, true)]
+    #[case::by_a_clock_that_was_set_back(100, true)]
+    fn votes_for_what_is_gone_are_left_over_in_time(#[case] age: u64, #[case] expected: bool) {
+        let cast = if age == 100 { 1000 } else { 500 };
+        let left = ballot(&[file(Role::Elected(A), cast)]);
+        assert!(left.has_votes());
+        let now = StoreTime::of_micros((500 + age) * 1_000_000);
+        assert_eq!(left.is_left_over(now, SECOND * 60), expected);
     }
 
     /// However far a removal got, the file is what it was, or gone.

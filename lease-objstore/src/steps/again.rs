@@ -41,14 +41,11 @@ impl ObjStore {
             self.take_claim_back(&mine, n).await?;
             return Ok(None);
         }
-        if listing.live_writers().next().is_some() {
-            let seen = self.look_and_judge(&claim.name).await?;
-            let waiting_for = Standing { holder: seen.writers.first().cloned(), ..seen.standing() };
-            return Ok(Some(Taken::Draining(Draining {
-                holding: mine,
-                took_over: false,
-                waiting_for,
-            })));
+        let writers = listing.live_writers().count();
+        if writers > 0 {
+            let waiting_for = Standing { epoch: listing.epoch(), holder: None, writers };
+            let draining = Draining { holding: mine, took_over: false, waiting_for };
+            return Ok(Some(Taken::Draining(draining)));
         }
         // That look came after the claim, so it is the one that a commit would make.
         if self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lease_core::{Backend, Claim};
+use lease_core::backend::Taken;
+use lease_core::{Backend, Claim, Policy};
 use lease_objstore::{Options, Probe, connect};
 
 use crate::people::{World, acquire, exclusive, file, writer};
@@ -67,6 +68,31 @@ async fn an_exclusive() {
     world.pass(crate::people::SECOND * 61);
     let next = cycle(&store, &view, &exclusive()).await;
     assert_eq!(next[0], "List Create List Create List", "that is long ago");
+}
+
+/// Writers came since: one that lives is waited for, and nobody was taken over by that; one that has
+/// expired is cleared away at once, where the policy lets it.
+#[tokio::test]
+async fn writers_who_came_since() {
+    let world = World::new();
+    let (store, _) = world.connect().await;
+    let (others, _) = world.connect().await;
+    let mine = acquire(&store, &exclusive()).await;
+    store.withdraw(&mine.holding).await.unwrap();
+    let theirs = acquire(&others, &writer()).await;
+    let claim = exclusive();
+    let taken = store.take(&claim, None, &Policy::expired()).await.unwrap();
+    let Taken::Draining(draining) = taken else { panic!("a writer lives: {taken:?}") };
+    assert_eq!(draining.waiting_for.holder.as_ref().unwrap().nonce, theirs.holding.nonce);
+    others.withdraw(&theirs.holding).await.unwrap();
+    let taken = store.take(&claim, Some(&draining), &Policy::expired()).await.unwrap();
+    let Taken::Granted(grant) = taken else { panic!("nobody is in the way: {taken:?}") };
+    assert!(!grant.took_over);
+
+    store.withdraw(&grant.holding).await.unwrap();
+    acquire(&others, &writer()).await;
+    world.pass(crate::people::TTL * 2);
+    assert!(acquire(&store, &exclusive()).await.took_over);
 }
 
 /// Others were there so often since that the number which was known is cleared away: the claim that
