@@ -2,7 +2,7 @@
 
 use lease_core::sim::{InMemory, Store, run};
 use rstest::rstest;
-use simulation::files::Files;
+use simulation::files::{Elected, Files};
 use simulation::many::{Sum, run_all};
 use simulation::which::Which;
 
@@ -10,6 +10,7 @@ use simulation::which::Which;
 #[rstest]
 #[case::memory(&InMemory)]
 #[case::files(&Files)]
+#[case::elected(&Elected)]
 fn a_seed_repeats_itself(#[case] store: &dyn Store) {
     for seed in 1..6 {
         let (once, again) = (run(seed, store), run(seed, store));
@@ -22,6 +23,7 @@ fn a_seed_repeats_itself(#[case] store: &dyn Store) {
 #[rstest]
 #[case::memory(&InMemory)]
 #[case::files(&Files)]
+#[case::elected(&Elected)]
 fn seeds_differ(#[case] store: &dyn Store) {
     assert_ne!(run(1, store).history, run(2, store).history);
 }
@@ -29,6 +31,7 @@ fn seeds_differ(#[case] store: &dyn Store) {
 #[rstest]
 #[case::memory(&InMemory)]
 #[case::files(&Files)]
+#[case::elected(&Elected)]
 fn a_few_schedules_break_nothing(#[case] store: &dyn Store) {
     for seed in 100..120 {
         let report = run(seed, store);
@@ -39,14 +42,16 @@ fn a_few_schedules_break_nothing(#[case] store: &dyn Store) {
 
 /// Every schedule is counted, on whichever store it was, and the last line says so.
 #[test]
-fn the_sum_is_over_all_schedules_of_both_stores() {
+fn the_sum_is_over_all_schedules_of_all_stores() {
     let both = run_all(1..11, None);
-    let each = [run_all(5..6, None), run_all(10..11, None)];
+    let one = |seed| run_all(seed..seed + 1, Some(Which::of(seed)));
+    let each: Vec<_> = (1..11).map(one).collect();
     assert!(each.iter().all(|sum| sum.schedules == 1 && sum.grants > 0));
-    let memory: usize =
-        [1..5, 6..10].map(|seeds| run_all(seeds, Some(Which::Memory)).grants).iter().sum();
-    let files: usize = each.iter().map(|sum| sum.grants).sum();
-    assert_eq!((both.schedules, both.grants), (10, memory + files));
+    let kinds: Vec<_> = (1..11).map(|seed| Which::of(seed).name()).collect();
+    let of = |name| kinds.iter().filter(|kind| **kind == name).count();
+    assert_eq!((of("memory"), of("files"), of("elected")), (7, 2, 1));
+    let grants: usize = each.iter().map(|sum| sum.grants).sum();
+    assert_eq!((both.schedules, both.grants), (10, grants));
     let (grants, faults) = (both.grants, both.faults);
     let line = format!("10 schedules, {grants} grants, {faults} faults, 0 violations");
     assert_eq!(both.to_string(), line);

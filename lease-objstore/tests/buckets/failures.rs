@@ -148,13 +148,17 @@ async fn a_list_that_fails_is_no_answer() {
     let place = seaweed().await;
     acquire(&place.connect().await, &claim(Mode::Exclusive)).await;
     for status in [429, 500, 503] {
+        let fails = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&fails);
         let options = place.options.clone().probe(Probe::Skip).through(move |client| {
-            Spoilt::over(client, move |request| match is_list(request) {
+            let flag = Arc::clone(&flag);
+            Spoilt::over(client, move |request| match flag.load(SeqCst) && is_list(request) {
                 true => Fate::Refused(status),
                 false => Fate::Pass,
             })
         });
         let store = connect(options).await.unwrap();
+        fails.store(true, SeqCst);
         assert_eq!(unavailable(store.observe(&name()).await), Effect::Nothing);
         unavailable(store.take(&claim(Mode::Exclusive), None, &Policy::expired()).await);
         unavailable(store.join(&claim(Mode::Writer), &Policy::expired()).await);
