@@ -17,7 +17,7 @@ fn file_names() -> impl Strategy<Value = String> {
         "s-[0-9a-f]{32}(\\.rel|\\.kil|\\.brk|\\.a[0-9]{1,20})?",
         "p-[0-9a-f]{32}",
         "genesis|broken|anchor|\\.nfs0001|x-|s-|x-99999999999999999999",
-        "[a-zA-Z0-9._-]{1,40}",
+        "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,39}",
     ]
 }
 
