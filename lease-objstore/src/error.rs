@@ -126,6 +126,14 @@ pub(crate) fn unavailable(doing: Doing, error: impl Into<BoxError>) -> Error {
     }
 }
 
+/// A failure after a write of the same step: whatever failed, that write may have taken place.
+pub(crate) fn after_a_write(error: Error) -> Error {
+    match error {
+        Error::Unavailable { .. } => Error::unclear(KIND, error),
+        error => error,
+    }
+}
+
 /// Whether the request that failed so may have taken place.
 pub(crate) fn is_unclear(error: &Error) -> bool {
     matches!(error, Error::Unavailable { effect: lease_core::Effect::Unknown, .. })

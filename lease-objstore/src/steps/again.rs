@@ -5,6 +5,7 @@ use std::time::Duration;
 use lease_core::backend::{Draining, Installed, Taken};
 use lease_core::{Claim, Epoch, Grant, Holding, LossReason, Name, Result, Standing};
 
+use crate::error::after_a_write;
 use crate::judge;
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
@@ -36,7 +37,7 @@ impl ObjStore {
         };
         let mine = Holding::created(claim, revision);
         let Some((id @ ClaimId::Exclusive(n), at)) = place(&mine) else { return Ok(None) };
-        let listing = self.look(&claim.name).await?;
+        let listing = self.look(&claim.name).await.map_err(after_a_write)?;
         if judge::own(&listing, &mine, &at).is_err() {
             self.take_claim_back(&mine, n).await?;
             return Ok(None);

@@ -9,7 +9,7 @@ use lease_core::{
 };
 
 use crate::body::{Body, GRANTED, VOID};
-use crate::error::is_unclear;
+use crate::error::{after_a_write, is_unclear};
 use crate::judge;
 use crate::key::{ClaimId, Part};
 use crate::listing::Mark;
@@ -151,7 +151,7 @@ impl ObjStore {
             true => (seal.await, self.list(&mine.name).await),
             false => futures::join!(seal, self.list(&mine.name)),
         };
-        let (granted, listing) = (fate? == Mark::Granted, listing?);
+        let (granted, listing) = (fate? == Mark::Granted, listing.map_err(after_a_write)?);
         let own = judge::own(&listing, mine, &at);
         if granted && let Ok(own) = own {
             let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;

@@ -3,7 +3,7 @@
 use lease_core::backend::Withdrawn;
 use lease_core::{Holding, LossReason, Mode, Result};
 
-use crate::error::is_denied;
+use crate::error::{after_a_write, is_denied};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
 use crate::revision::At;
@@ -63,7 +63,7 @@ impl ObjStore {
             }
             Err(error) => return Err(error),
         };
-        let listing = listing?;
+        let listing = listing.map_err(after_a_write)?;
         let ended = listing.files(id).is_some_and(|files| files.is_condemned() || files.released);
         let held = was_there && !ended && listing.genesis() == at.genesis;
         Ok(if held { Withdrawn::Removed } else { Withdrawn::NotThere })
@@ -76,7 +76,7 @@ impl ObjStore {
         let end = self.mark(&mine.name, id, Part::Released, b"");
         let (ended, listing) = futures::join!(end, self.list(&mine.name));
         ended?;
-        let listing = listing?;
+        let listing = listing.map_err(after_a_write)?;
         if listing.genesis() != at.genesis {
             // Where its claim went with the state there is nothing that the mark could end.
             let path = self.objects.path(&mine.name, id.key(Part::Released));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use lease_core::backend::{Confirmed, Renewed};
-use lease_core::{Backend, Claim, Mode, Name};
+use lease_core::{Backend, Claim, Effect, Error, Mode, Name};
 use lease_objstore::{Options, connect};
 
 use crate::people::{RESOLUTION, SECOND, TTL, World, acquire, claim};
+use crate::store::{Op, Then, no_answer};
 
 /// Some show the milliseconds of a file's time in a listing, and not to whoever asks for the file: a
 /// name that is used for the first time is held all the same, in either mode.
@@ -30,5 +31,22 @@ async fn whole_seconds_in_some_and_more_in_others() {
             assert!(matches!(confirmed, Confirmed::Held { .. }), "{mode:?}: {confirmed:?}");
             store.withdraw(&mine).await.unwrap();
         }
+    }
+}
+
+/// The look beside a release fails, and the release was made: nobody is told that nothing happened.
+#[tokio::test]
+async fn a_look_that_fails_beside_a_write() {
+    for mode in [Mode::Exclusive, Mode::Writer] {
+        let world = World::new();
+        let (store, view) = world.connect().await;
+        let mine = acquire(&store, &claim(mode, TTL)).await.holding;
+        view.hook(|op, _| if op == Op::List { Then::Fail(no_answer()) } else { Then::Go });
+        let answer = store.withdraw(&mine).await;
+        let effect = match answer {
+            Err(Error::Unavailable { effect, .. }) => effect,
+            other => panic!("{mode:?}: {other:?}"),
+        };
+        assert_eq!(effect, Effect::Unknown, "{mode:?}");
     }
 }
