@@ -40,6 +40,9 @@ pub enum Rule {
     F8,
     F9,
     F10,
+    F11,
+    F12,
+    F13,
 }
 
 impl Rule {
@@ -81,6 +84,9 @@ impl Rule {
             Self::F8 => "no .rel while one's own mark is unresolved",
             Self::F9 => "a claim must be the highest to be granted",
             Self::F10 => "a claim's mark is created, never overwritten",
+            Self::F11 => "a writer is granted only where the highest claim is not",
+            Self::F12 => "a claim is granted by its creation only right above a granted one",
+            Self::F13 => "whoever kills a claim that its creation granted seals it as granted",
         }
     }
 }

@@ -14,6 +14,8 @@ pub enum Choice {
     Go,
     /// Look before asking.
     Look,
+    /// Ask to be granted by the creation of the claim.
+    AtOnce,
     /// Renew.
     Renew,
     /// Give the lease, or the claim, up.
@@ -111,7 +113,13 @@ impl Setting {
                     choose(Choice::Look);
                 }
             }
-            Step::Looked | Step::Granting | Step::Checked(_) => choose(Choice::Go),
+            Step::Looked => {
+                choose(Choice::Go);
+                if client.at_once {
+                    choose(Choice::AtOnce);
+                }
+            }
+            Step::Granting | Step::Checked(_) => choose(Choice::Go),
             Step::Draining => {
                 choose(Choice::Renew);
                 if !self.fair {

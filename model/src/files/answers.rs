@@ -23,8 +23,14 @@ impl Setting {
                 if blocked || !self.is_own_alive(state, index) {
                     self.leave(state, index);
                 } else {
+                    let closed = self.at_once && self.is_closed(state);
+                    let open = Request::Open(self.next_number(state));
                     state.clients[index].epoch = self.epoch(state);
-                    state.clients[index].step = Step::Granting;
+                    state.clients[index].step = if closed && self.rules.keep(Rule::F11) {
+                        Step::Sent(open, Then::Opened)
+                    } else {
+                        Step::Granting
+                    };
                 }
             }
             Step::List => self.list(state, index),
@@ -52,10 +58,12 @@ impl Setting {
             None => {
                 let epoch = self.epoch(state);
                 let next = self.next_number(state);
+                let may = self.is_closed(state) || self.rules.lack(Rule::F12);
                 let client = &mut state.clients[index];
                 client.step = Step::Looked;
                 if self.clients[index] == Mode::Exclusive {
                     client.n = next;
+                    client.at_once = self.at_once && may;
                 } else if self.rules.lack(Rule::R1) {
                     client.epoch = epoch;
                 }
@@ -67,7 +75,7 @@ impl Setting {
                 state.clients[index].step = if is_sealed {
                     Step::Sent(Request::Kill(key), Then::LookAgain)
                 } else {
-                    Step::Sent(Request::Mark(claim.n, Mark::Void), Then::Kill)
+                    Step::Sent(Request::Mark(claim.n, self.fate(state, &claim)), Then::Kill)
                 };
             }
             Some(_) => {
@@ -96,6 +104,11 @@ impl Setting {
         let is_stale = |age| self.is_stale(age);
         let stale = self.live(state).find(|share| is_stale(share.files.record)).copied();
         let fresh = self.live(state).any(|share| !is_stale(share.files.record));
+        if client.at_once && (stale.is_some() || fresh) {
+            // The usual way waits for them.
+            self.leave(state, index);
+            return;
+        }
         let client = &mut state.clients[index];
         client.rest = rest;
         client.next_rest = 0;
@@ -106,6 +119,10 @@ impl Setting {
             _ if fresh => {
                 client.waits = self.fair;
                 Step::Draining
+            }
+            _ if client.at_once => {
+                client.epoch = client.n;
+                Step::Granting
             }
             _ => Step::Sent(Request::Mark(client.n, Mark::Granted), Then::Last),
         };
@@ -131,6 +148,8 @@ impl Setting {
         let step = match then {
             Then::Check if self.rules.lack(Rule::R1) => Step::Granting,
             Then::Check => Step::Check,
+            Then::Opened if went_through => Step::Granting,
+            Then::Opened => Step::Check,
             Then::List if !went_through => {
                 self.idle(state, index, false);
                 state.clients[index].waits = self.fair;

@@ -81,6 +81,7 @@ impl Setting {
                 let mark = files.mark.filter(|mark| *mark == Mark::Granted);
                 let mark = mark.or(Some(Mark::Void));
                 files = Files { mark, released: true, quiet: files.quiet, ..Files::default() };
+                state.claims[at].at_once = false;
             }
             state.claims[at].files = files;
         }
@@ -173,8 +174,10 @@ fn each_number(state: &mut State, mut with: impl FnMut(&mut u8)) {
     state.claims.iter_mut().for_each(|claim| with(&mut claim.n));
     for (request, _) in requests(state) {
         match request {
-            Request::Mark(n, _) => with(n),
+            Request::Mark(n, _) | Request::Open(n) => with(n),
             Request::Create(key)
+            | Request::AtOnce(key)
+            | Request::LetGo(key)
             | Request::Beat(key)
             | Request::Release(key)
             | Request::Kill(key) => {
@@ -200,10 +203,12 @@ fn each_key(state: &mut State, mut with: impl FnMut(&mut Key)) {
     for (request, _) in requests(state) {
         match request {
             Request::Create(key)
+            | Request::AtOnce(key)
+            | Request::LetGo(key)
             | Request::Beat(key)
             | Request::Release(key)
             | Request::Kill(key) => with(key),
-            Request::Mark(..) | Request::Delete(_) => {}
+            Request::Mark(..) | Request::Open(_) | Request::Delete(_) => {}
         }
     }
 }
@@ -235,13 +240,15 @@ fn mentions(state: &State) -> impl Iterator<Item = Nonce> + '_ {
     all.flat_map(|(request, then)| {
         let of_request = match request {
             Request::Create(key)
+            | Request::AtOnce(key)
+            | Request::LetGo(key)
             | Request::Beat(key)
             | Request::Release(key)
             | Request::Kill(key) => match key {
                 Key::Writer(nonce) | Key::Exclusive { nonce, .. } => Some(nonce),
             },
             Request::Delete(nonce) => Some(nonce),
-            Request::Mark(..) => None,
+            Request::Mark(..) | Request::Open(_) => None,
         };
         let of_then = match then {
             Some(Then::Clear(nonce)) => Some(nonce),
@@ -254,13 +261,19 @@ fn mentions(state: &State) -> impl Iterator<Item = Nonce> + '_ {
 /// Whether somebody is on a claim, or a request is about it.
 fn is_mentioned(state: &State, n: u8) -> bool {
     let late = state.late.iter().any(|request| number(*request) == Some(n));
-    late || state.clients.iter().any(|client| client.step != Step::Idle && client.n == n)
+    late || state.clients.iter().any(|client| match client.step {
+        Step::Idle => false,
+        Step::Sent(request @ Request::Open(_), _) => number(request) == Some(n),
+        _ => client.n == n,
+    })
 }
 
 fn number(request: Request) -> Option<u8> {
     match request {
-        Request::Mark(n, _) => Some(n),
+        Request::Mark(n, _) | Request::Open(n) => Some(n),
         Request::Create(Key::Exclusive { n, .. })
+        | Request::AtOnce(Key::Exclusive { n, .. })
+        | Request::LetGo(Key::Exclusive { n, .. })
         | Request::Beat(Key::Exclusive { n, .. })
         | Request::Release(Key::Exclusive { n, .. })
         | Request::Kill(Key::Exclusive { n, .. }) => Some(n),

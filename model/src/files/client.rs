@@ -23,7 +23,12 @@ impl Setting {
         let client = &mut state.clients[index];
         match (client.step, choice) {
             (Step::Idle, Choice::Look) => client.step = Step::Look,
+            (Step::Looked, Choice::AtOnce) => {
+                client.step = Step::Sent(Request::AtOnce(key), Then::List);
+                client.rest = self.ttl;
+            }
             (Step::Idle | Step::Looked, _) => {
+                client.at_once = false;
                 let then = if matches!(key, Key::Writer(_)) { Then::Check } else { Then::List };
                 client.step = Step::Sent(Request::Create(key), then);
                 client.rest = self.ttl;
@@ -104,6 +109,9 @@ impl Setting {
                 let request = if deletes { Request::Delete(nonce) } else { Request::Release(key) };
                 Step::Sent(request, Then::Out)
             }
+            Key::Exclusive { .. } if is_sealed && client.at_once => {
+                Step::Sent(Request::LetGo(key), Then::Out)
+            }
             Key::Exclusive { .. } if is_sealed || self.rules.lack(Rule::F8) => {
                 Step::Sent(Request::Release(key), Then::Out)
             }
@@ -171,7 +179,7 @@ impl Setting {
         let is_there = fate == Fate::Applied || self.rules.lack(Rule::R8);
         client.step = match then {
             Then::Check if self.rules.lack(Rule::R1) => return self.leave(state, index),
-            Then::Check => Step::Check,
+            Then::Check | Then::Opened => Step::Check,
             // A heartbeat without an answer prolongs nothing.
             Then::List if matches!(request, Request::Beat(_)) => {
                 client.next_rest = 0;

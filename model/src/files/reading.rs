@@ -40,7 +40,10 @@ impl Setting {
                 mine.filter(|claim| self.is_mine(claim, index)).map(|claim| claim.files)
             }
         };
-        let unmarked = |mark| client.holds && mark != Some(Mark::Granted);
+        let unmarked = |mark| match mark {
+            None => client.holds && !client.at_once,
+            Some(mark) => client.holds && mark != Mark::Granted,
+        };
         files.is_some_and(|files| {
             files.record.is_some()
                 && files.killed.is_none()
@@ -52,6 +55,23 @@ impl Setting {
     /// The claim's file says whose it is; but nobody looks into it again who created it.
     pub(super) fn is_mine(&self, claim: &Claim, index: usize) -> bool {
         claim.nonce == Nonce::current(index) || self.rules.lack(Rule::R12)
+    }
+
+    /// Whether no writer holds, and none is to be granted: the highest claim was granted.
+    pub(super) fn is_closed(&self, state: &State) -> bool {
+        let highest = state.claims.iter().max_by_key(|claim| claim.n);
+        highest.is_some_and(|claim| claim.files.mark == Some(Mark::Granted))
+    }
+
+    /// The fate that a killer seals. One that was granted by being there may have held, unless there
+    /// is a higher one.
+    pub(super) fn fate(&self, state: &State, claim: &Claim) -> Mark {
+        let highest = claim.n + 1 == self.next_number(state);
+        if claim.at_once && highest && self.rules.keep(Rule::F13) {
+            Mark::Granted
+        } else {
+            Mark::Void
+        }
     }
 
     /// The number after the highest of any file.

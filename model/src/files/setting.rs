@@ -45,6 +45,8 @@ pub struct Setting {
     pub deadline: Deadline,
     /// Whether garbage is collected.
     pub collects: bool,
+    /// Whether an exclusive may be granted by the creation of its claim: right above a granted one.
+    pub at_once: bool,
     /// Whether holders renew.
     pub renew: bool,
     /// Nobody pauses, and each client wants one turn: who waits for whom?
@@ -66,6 +68,7 @@ impl Setting {
             over: Over::ByGap,
             deadline: Deadline::Answered,
             collects: false,
+            at_once: false,
             renew: true,
             fair: false,
         }

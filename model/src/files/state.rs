@@ -34,6 +34,8 @@ pub struct Claim {
     pub n: u8,
     /// Whose it is, as its file says.
     pub nonce: Nonce,
+    /// Whether its file says that it is granted by being there.
+    pub at_once: bool,
     /// Its files.
     pub files: Files,
 }
@@ -66,12 +68,19 @@ pub enum Key {
 pub enum Request {
     /// Create a claim's file if it is absent.
     Create(Key),
+    /// The same of an exclusive's that is granted by being there.
+    AtOnce(Key),
+    /// Create the claim with this number if it is absent, as a void one that has ended: a writer
+    /// may be there from now on.
+    Open(u8),
     /// Overwrite it in place.
     Beat(Key),
     /// Create its mark if it is absent.
     Mark(u8, Mark),
     /// Put `.rel`.
     Release(Key),
+    /// Put a `.rel` that says that the claim was granted.
+    LetGo(Key),
     /// Put `.kil`.
     Kill(Key),
     /// Delete a writer's file.
@@ -89,6 +98,8 @@ impl Default for Request {
 pub enum Then {
     /// A writer lists, to see whether it was the first.
     Check,
+    /// A writer is granted if it was it that opened the name, else it lists again.
+    Opened,
     /// An exclusive lists, to see whether writers live.
     List,
     /// It deletes the writer's file that it killed, if that is over.
@@ -154,6 +165,8 @@ pub struct Client {
     pub step: Step,
     /// Of an exclusive: the number of its claim.
     pub n: u8,
+    /// Of an exclusive: whether its claim is granted by being there.
+    pub at_once: bool,
     /// How long it may still believe that it holds, once it is granted.
     pub rest: u8,
     /// How long it may believe if the heartbeat on its way counts.

@@ -12,7 +12,17 @@ impl Setting {
     /// Applies a request; says whether it went through.
     pub(super) fn apply(&self, state: &mut State, request: Request) -> bool {
         match request {
-            Request::Create(key) => self.create(state, key),
+            Request::Create(key) => self.create(state, key, false),
+            Request::AtOnce(key) => self.create(state, key, true),
+            Request::Open(n) => {
+                let files = self.files_of(state, Key::Exclusive { n, nonce: Nonce::NOBODYS });
+                if files.record.is_some() {
+                    return false;
+                }
+                let (record, mark) = (Some(0), Some(Mark::Void));
+                *files = Files { record, mark, released: true, ..*files };
+                true
+            }
             Request::Beat(key) => {
                 let files = self.files_of(state, key);
                 files.record = Some(0);
@@ -35,6 +45,12 @@ impl Setting {
                 self.files_of(state, key).released = true;
                 true
             }
+            Request::LetGo(key) => {
+                let files = self.files_of(state, key);
+                files.released = true;
+                files.mark = files.mark.or(Some(Mark::Granted));
+                true
+            }
             Request::Kill(key) => {
                 let ttl = self.ttl;
                 let files = self.files_of(state, key);
@@ -55,7 +71,7 @@ impl Setting {
         }
     }
 
-    fn create(&self, state: &mut State, key: Key) -> bool {
+    fn create(&self, state: &mut State, key: Key, at_once: bool) -> bool {
         let overwrites = self.rules.lack(Rule::R12);
         let files = self.files_of(state, key);
         if files.record.is_some() && !overwrites {
@@ -63,7 +79,9 @@ impl Setting {
         }
         files.record = Some(0);
         if let Key::Exclusive { n, nonce } = key {
-            state.claims.iter_mut().filter(|claim| claim.n == n).for_each(|c| c.nonce = nonce);
+            for claim in state.claims.iter_mut().filter(|claim| claim.n == n) {
+                (claim.nonce, claim.at_once) = (nonce, at_once);
+            }
         }
         true
     }
@@ -74,7 +92,7 @@ impl Setting {
             Key::Exclusive { n, nonce } => {
                 let at = state.claims.iter().position(|claim| claim.n == n);
                 let at = at.unwrap_or_else(|| {
-                    state.claims.push(Claim { n, nonce, files: Files::default() });
+                    state.claims.push(Claim { n, nonce, ..Claim::default() });
                     state.claims.len() - 1
                 });
                 &mut state.claims[at].files

@@ -65,6 +65,15 @@ impl Setting {
                 let mut copy = *before;
                 let goes = self.apply(&mut copy, request);
                 match (request, then, goes) {
+                    (Request::AtOnce(key), _, true) => {
+                        format!("{who} puts {}, granted by being there", self.file(key))
+                    }
+                    (Request::AtOnce(key), _, false) => format!("{who} finds {}", self.file(key)),
+                    (Request::Open(n), _, true) => format!("{who} opens the name by x-{n}"),
+                    (Request::Open(n), _, false) => format!("{who} finds x-{n}"),
+                    (Request::LetGo(key), ..) => {
+                        format!("{who} releases {} as granted", self.file(key))
+                    }
                     (Request::Create(key), _, true) => format!("{who} puts {}", self.file(key)),
                     (Request::Create(key), _, false) => format!("{who} finds {}", self.file(key)),
                     (Request::Beat(key), ..) => format!("{who} overwrites {}", self.file(key)),
@@ -87,6 +96,9 @@ impl Setting {
                 _ => format!("{who} lists: an exclusive, and waits"),
             },
             Step::Check if step == Step::Granting => format!("{who} lists: it was the first"),
+            Step::Check if matches!(step, Step::Sent(Request::Open(_), _)) => {
+                format!("{who} lists: the highest claim was granted")
+            }
             Step::Check => format!("{who} lists and may not stay"),
             Step::List => match step {
                 Step::Sent(Request::Mark(_, Mark::Granted), _) => {
@@ -94,6 +106,7 @@ impl Setting {
                 }
                 Step::Sent(Request::Kill(_), _) => format!("{who} lists: a stale writer"),
                 Step::Draining => format!("{who} lists: a live writer"),
+                Step::Granting => format!("{who} lists: no writer"),
                 _ => format!("{who} lists and gives up"),
             },
             Step::LookUpMark => format!("{who} looks what its mark says"),
@@ -136,11 +149,14 @@ impl Setting {
 
     fn noun(&self, request: Request) -> String {
         match request {
-            Request::Create(key) => format!("create of {}", self.file(key)),
+            Request::Create(key) | Request::AtOnce(key) => {
+                format!("create of {}", self.file(key))
+            }
+            Request::Open(n) => format!("create of x-{n} as void"),
             Request::Beat(key) => format!("heartbeat of {}", self.file(key)),
             Request::Mark(n, Mark::Granted) => format!("create of x-{n}.granted"),
             Request::Mark(n, Mark::Void) => format!("create of x-{n}'s void mark"),
-            Request::Release(key) => format!("{}.rel", self.file(key)),
+            Request::Release(key) | Request::LetGo(key) => format!("{}.rel", self.file(key)),
             Request::Kill(key) => format!("{}.kil", self.file(key)),
             Request::Delete(nonce) => format!("deletion of {}", self.file(Key::Writer(nonce))),
         }

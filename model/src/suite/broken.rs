@@ -92,6 +92,9 @@ fn file_form() -> Vec<(Rule, files::Setting)> {
         (Rule::F8, wwx_late),
         (Rule::F9, Setting { name: "XX, garbage, ttl 1", collects: true, ttl: 1, ..xx }),
         (Rule::F10, wx),
+        (Rule::F11, Setting { name: "WWX, at once", at_once: true, ..wwx }),
+        (Rule::F12, Setting { name: "WWX, at once", at_once: true, ..wwx }),
+        (Rule::F13, Setting { name: "WX, at once", at_once: true, ..wx }),
     ]
 }
 

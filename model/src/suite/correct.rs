@@ -52,6 +52,17 @@ pub fn large() -> Vec<Run> {
         },
         unclear("WWX, one unclear", &[W, W, X]),
         unclear("WXX, one unclear", &[W, X, X]),
+        files::Setting {
+            at_once: true,
+            late: 1,
+            ..unclear("WX, at once, one unclear and late", &[W, X])
+        },
+        files::Setting { at_once: true, ..files("WWX, at once", &[W, W, X]) },
+        files::Setting {
+            at_once: true,
+            renew: false,
+            ..files("WXX, at once, no renewals", &[W, X, X])
+        },
     ];
     general.into_iter().map(Run::General).chain(files.into_iter().map(Run::Files)).collect()
 }
@@ -129,6 +140,20 @@ fn file_runs() -> Vec<files::Setting> {
         Setting { collects: true, ttl: 1, ..files("WX, garbage, ttl 1", &[W, X]) },
         Setting { collects: true, ..files("XX, garbage", &[X, X]) },
     ];
+    let at_once = |name, clients| Setting { at_once: true, ..files(name, clients) };
+    runs.extend([
+        Setting { unclear: None, ..at_once("WX, at once, any number unclear", &[W, X]) },
+        Setting {
+            unclear: None,
+            late: 1,
+            ..at_once("XX, at once, any number unclear, one late", &[X, X])
+        },
+        Setting { ttl: 1, ..at_once("WWX, at once, ttl 1", &[W, W, X]) },
+        Setting { collects: true, ttl: 1, ..at_once("WX, at once, garbage, ttl 1", &[W, X]) },
+        Setting { collects: true, ..at_once("XX, at once, garbage", &[X, X]) },
+        Setting { fair: true, deaths: 1, ..at_once("WXX, at once, fair, one dies", &[W, X, X]) },
+        Setting { fair: true, deaths: 1, ..at_once("WWX, at once, fair, one dies", &[W, W, X]) },
+    ]);
     let all: [(&str, &str, &str, &[Mode]); 3] = [
         ("WX, fair", "WX, fair, one late", "WX, fair, one dies", &[W, X]),
         ("WWX, fair", "WWX, fair, one late", "WWX, fair, one dies", &[W, W, X]),
