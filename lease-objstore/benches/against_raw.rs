@@ -104,20 +104,18 @@ fn body() -> object_store::PutPayload {
 
 /// As `tests/buckets/budget.rs` counts them, of a name that was released by the same client before.
 async fn bare_exclusive(store: &dyn ObjectStore, folder: &Path, number: u64) -> Duration {
-    let (claim, mark, end) = (
+    let (claim, end) = (
         folder.clone().join(format!("x-{number:016}")),
-        folder.clone().join(format!("x-{number:016}.granted")),
         folder.clone().join(format!("x-{number:016}.rel")),
     );
     let start = Instant::now();
     store.put_opts(&claim, body(), PutMode::Create.into()).await.unwrap();
     list(store, folder).await;
-    store.put_opts(&mark, "granted\n".into(), PutMode::Create.into()).await.unwrap();
+    store.put(&end, "granted\n".into()).await.unwrap();
     list(store, folder).await;
-    store.put(&end, "".into()).await.unwrap();
     let elapsed = start.elapsed();
     // Not counted, and done by the lease once for several cycles.
-    for path in [claim, mark, end] {
+    for path in [claim, end] {
         store.delete(&path).await.unwrap();
     }
     elapsed

@@ -7,6 +7,7 @@ use lease_core::{Claim, Error, HolderInfo, Mode, Name, Nonce, Result, Unreadable
 use serde::{Deserialize, Serialize};
 
 use crate::error::KIND;
+use crate::revision::At;
 
 /// The format that this version writes. It reads this one and leaves newer ones alone.
 pub(crate) const VERSION: u64 = 1;
@@ -16,6 +17,10 @@ pub(crate) const GRANTED: &[u8] = b"granted\n";
 
 /// What a mark says whose claim was never granted and never will be.
 pub(crate) const VOID: &[u8] = b"void\n";
+
+/// What stands in the file of a claim that ended when it was made: it makes the highest claim one that
+/// was not granted. A listing tells it by its size.
+pub(crate) const OPEN: &[u8] = b"open to writers\n";
 
 /// What stands in a claim's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +32,9 @@ pub(crate) struct Body {
     ttl_ms: u64,
     #[serde(default)]
     pub(crate) beat: u64,
+    /// Whether an exclusive's claim is granted by being there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) at_once: bool,
     #[serde(default)]
     pub(crate) info: HolderInfo,
 }
@@ -40,6 +48,7 @@ impl Body {
             mode: claim.mode,
             ttl_ms: whole_ms(claim.ttl),
             beat: 0,
+            at_once: false,
             info: claim.info.as_ref().clone(),
         }
     }
@@ -53,6 +62,7 @@ impl Body {
             mode: mine.mode,
             ttl_ms: whole_ms(mine.ttl),
             beat: mine.beat,
+            at_once: At::of(&mine.revision).is_some_and(|at| at.at_once),
             info,
         }
     }

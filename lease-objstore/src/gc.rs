@@ -14,7 +14,7 @@ use std::time::Duration;
 use lease_core::{Holding, Name, Nonce};
 use object_store::path::Path;
 
-use crate::body::Body;
+use crate::body::{Body, OPEN};
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
 use crate::listing::{Files, Listing, Mark};
@@ -134,6 +134,7 @@ impl ObjStore {
         let Some(files) = listing.files(id) else { return false };
         let age = now.from.since(files.newest);
         let ttl = match &files.record {
+            Some(seen) if seen.size == OPEN.len() as u64 => None,
             Some(seen) => {
                 let known = self.body(name, id, seen).await.ok().flatten();
                 known.and_then(|known| known.body.as_ref().as_ref().ok().map(Body::ttl))

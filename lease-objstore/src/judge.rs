@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use lease_core::{Freshness, Holding, LossReason, Mode};
+use lease_core::{Freshness, Holding, LossReason, Mode, Unreadable};
 
+use crate::body::Body;
 use crate::listing::{Files, Listing, Mark, Seen};
 use crate::revision::At;
 use crate::time::StoreTime;
@@ -85,12 +86,26 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
     }
     // Somebody deleted the mark by hand: the epoch would be given again.
     let granted = mine.mode == Mode::Exclusive && mine.epoch.is_some();
-    if granted && files.mark != Some(Mark::Granted) {
+    let is_granted = files.mark.map_or(at.at_once, |mark| mark == Mark::Granted);
+    if granted && !is_granted {
         return Err(LossReason::StateGone);
     }
     let seen = files.record.clone().ok_or(LossReason::Displaced)?;
     let drain = mine.mode == Mode::Writer && listing.in_the_way().next().is_some();
     Ok(Own { seen, drain })
+}
+
+/// The fate that whoever ends an exclusive's claim seals for it, by what its file says.
+///
+/// One that was granted by being there may have held; one that cannot be read may be such a one
+/// where that is possible, which is right above a granted one. Below another none ever held.
+pub(crate) fn fate(listing: &Listing, n: u64, body: &Result<Body, Unreadable>) -> Mark {
+    let follows_a_grant = || {
+        let before = n.checked_sub(1).and_then(|before| listing.exclusives.get(&before));
+        before.is_some_and(|files| files.mark == Some(Mark::Granted))
+    };
+    let at_once = body.as_ref().map_or_else(|_| follows_a_grant(), |body| body.at_once);
+    if at_once && !is_passed(listing, n) { Mark::Granted } else { Mark::Void }
 }
 
 /// Whether there is anything of a higher claim: then this one never holds again.

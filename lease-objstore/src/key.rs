@@ -4,7 +4,7 @@
 //! genesis              made once, first: its last-modified is where the name's epochs start
 //! x-<16-digit n>       an exclusive's claim, made by create-if-absent, overwritten by its owner
 //! x-<n>.granted        its fate, made by create-if-absent: granted or void, told apart by size
-//! x-<n>.rel            released by its owner
+//! x-<n>.rel            released by its owner; by its size, whether it had been granted
 //! x-<n>.kil            condemned by a waiter: over once that is a ttl later than the last heartbeat
 //! x-<n>.brk            broken by an operator, or its process is proven dead: over at once
 //! x-<n>.a<beat>        handed to another process, from the write with this beat

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lease_core::{Epoch, Nonce};
 
-use crate::body::VOID;
+use crate::body::{GRANTED, OPEN, VOID};
 use crate::key::{ClaimId, Key, Part};
 use crate::revision::{At, Genesis};
 use crate::time::StoreTime;
@@ -105,6 +105,12 @@ impl Listing {
         down.find(|(_, files)| files.mark == Some(Mark::Granted)).map(|(n, _)| *n)
     }
 
+    /// Whether no writer holds, and none may be granted yet: the highest claim was granted.
+    pub(crate) fn is_closed(&self) -> bool {
+        let highest = self.exclusives.values().next_back();
+        highest.is_some_and(|files| files.mark == Some(Mark::Granted))
+    }
+
     /// The number above which the next claim goes: the highest of any file, and never below where
     /// the name's epochs start.
     pub(crate) fn highest(&self) -> u64 {
@@ -134,7 +140,7 @@ impl Listing {
 
     /// How this listing is told in a revision.
     pub(crate) fn at(&self, n: Option<u64>, stamp: &str) -> At {
-        At { genesis: self.genesis(), n, stamp: stamp.to_owned() }
+        At { genesis: self.genesis(), n, stamp: stamp.to_owned(), at_once: false }
     }
 }
 
@@ -143,10 +149,21 @@ impl Files {
         self.newest = self.newest.max(seen.modified);
         self.parts.push(part);
         match part {
-            Part::Record => self.record = Some(seen),
+            Part::Record => {
+                if seen.size == OPEN.len() as u64 {
+                    (self.mark, self.released) = (Some(Mark::Void), true);
+                }
+                self.record = Some(seen);
+            }
             Part::Mark => self.mark = Some(Mark::of_size(seen.size)),
             Part::Killed => self.killed = Some(seen),
-            Part::Released => self.released = true,
+            Part::Released => {
+                self.released = true;
+                // The only mark of a claim that was granted by being there.
+                if seen.size == GRANTED.len() as u64 && self.mark.is_none() {
+                    self.mark = Some(Mark::Granted);
+                }
+            }
             Part::Broken => self.broken = true,
             Part::Adopted(beat) => self.adopted.push(beat),
         }
@@ -171,7 +188,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::body::GRANTED;
 
     /// A listing of these files; marks by their fate, all else of one byte.
     fn listing(files: &[&str]) -> Listing {
@@ -182,6 +198,7 @@ mod tests {
                     let (file, size) = match file.split_once('=') {
                         Some((file, "granted")) => (file, GRANTED.len()),
                         Some((file, "void")) => (file, VOID.len()),
+                        Some((file, "open")) => (file, OPEN.len()),
                         Some((file, _)) => (file, 0),
                         None => (*file, 1),
                     };
@@ -209,6 +226,16 @@ mod tests {
     #[case::broken(&["genesis", X7, "x-0000000000000007.brk"], &[], 7, 5)]
     // Over or not: its ttl tells.
     #[case::killed(&["genesis", X7, "x-0000000000000007.kil"], &[7], 7, 5)]
+    #[case::released_as_granted(&["genesis", X7, "x-0000000000000007.rel=granted"], &[], 7, 7)]
+    #[case::its_mark_says_more(
+        &["genesis", X7, "x-0000000000000007.rel=granted", "x-0000000000000007.granted=void"],
+        &[], 7, 5
+    )]
+    #[case::and_is_listed_first(
+        &["genesis", X7, "x-0000000000000007.granted=void", "x-0000000000000007.rel=granted"],
+        &[], 7, 5
+    )]
+    #[case::open_to_writers(&["genesis", "x-0000000000000007=open"], &[], 7, 5)]
     #[case::the_highest_first(&["genesis", X6, X8, X7, "x-0000000000000007.rel"], &[8, 6], 8, 5)]
     #[case::below_the_highest_granted(
         &["genesis", X6, X7, "x-0000000000000007.granted=granted", "x-0000000000000007.rel"],

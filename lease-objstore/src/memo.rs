@@ -191,6 +191,11 @@ impl Memo {
         self.lock().left.insert(name.clone(), left);
     }
 
+    /// Somebody has been there since.
+    pub(crate) fn forget_left(&self, name: &Name) {
+        self.lock().left.remove(name);
+    }
+
     /// How this client left a name, if that is at most `age` ago and was not asked before.
     pub(crate) fn take_left(&self, name: &Name, here: Moment, age: Duration) -> Option<Left> {
         let mut inner = self.lock();

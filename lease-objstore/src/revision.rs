@@ -39,12 +39,20 @@ pub(crate) struct At {
     pub(crate) n: Option<u64>,
     /// Which write of the record's file.
     pub(crate) stamp: String,
+    /// Whether an exclusive's claim is granted by being there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) at_once: bool,
 }
 
 impl At {
     pub(crate) fn revision(&self) -> Revision {
         // A struct of texts and numbers always has a JSON form.
         Revision::new(serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// A later write of the same record.
+    pub(crate) fn rewritten(&self, stamp: &str) -> Self {
+        Self { stamp: stamp.to_owned(), ..self.clone() }
     }
 
     /// Nothing for the placeholder of a write that was never answered.
@@ -60,8 +68,11 @@ mod tests {
     #[test]
     fn a_revision_is_written_and_read_alike() {
         let genesis = Some(Genesis { stamp: "1f-5-3".into(), micros: 17 });
-        let at = At { genesis, n: Some(18), stamp: "\"|,\"".into() };
-        assert_eq!(At::of(&at.revision()), Some(at));
+        let at = At { genesis, n: Some(18), stamp: "\"|,\"".into(), at_once: false };
+        assert!(!at.revision().as_str().contains("at_once"), "as it was written ever since");
+        for at in [At { at_once: true, ..at.clone() }, at] {
+            assert_eq!(At::of(&at.revision()), Some(at));
+        }
         assert_eq!(At::of(&Revision::new("")), None);
     }
 }

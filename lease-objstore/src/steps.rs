@@ -6,6 +6,7 @@ mod breaking;
 pub(crate) mod evict;
 pub(crate) mod exclusive;
 mod observe;
+mod open;
 pub(crate) mod renew;
 mod withdraw;
 mod writer;

@@ -54,7 +54,7 @@ impl ObjStore {
         Ok(match judge::own(&listing, &adopted, &at) {
             Ok(judge::Own { seen, drain }) => {
                 self.memo.acknowledge(mine.nonce, mine.beat);
-                Renewed::Renewed { revision: listing.at(at.n, &seen.stamp).revision(), drain }
+                Renewed::Renewed { revision: at.rewritten(&seen.stamp).revision(), drain }
             }
             Err(how) => {
                 self.memo.spend(mine.nonce, how);

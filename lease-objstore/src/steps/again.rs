@@ -31,25 +31,30 @@ impl ObjStore {
         let Some(left) = self.memo.take_left(&claim.name, self.clock.now(), LIKELY) else {
             return Ok(None);
         };
-        let Installed::Here(revision) = self.claim(claim, left.genesis, left.n).await? else {
+        // In a folder the mark costs next to nothing, and it is the only file that is flushed.
+        let at_once = self.folder.is_none();
+        let Installed::Here(revision) = self.claim(claim, left.genesis, left.n, at_once).await?
+        else {
             self.memo.forget(claim.nonce);
             return Ok(None);
         };
         let mine = Holding::created(claim, revision);
         let Some((id @ ClaimId::Exclusive(n), at)) = place(&mine) else { return Ok(None) };
         let listing = self.look(&claim.name).await.map_err(after_a_write)?;
-        if judge::own(&listing, &mine, &at).is_err() {
+        let writers = listing.live_writers().count();
+        // A claim that is granted by being there does not wait for writers: none of these holds yet,
+        // or they left their files behind. The usual way finds out.
+        if judge::own(&listing, &mine, &at).is_err() || at_once && writers > 0 {
             self.take_claim_back(&mine, n).await?;
             return Ok(None);
         }
-        let writers = listing.live_writers().count();
         if writers > 0 {
             let waiting_for = Standing { epoch: listing.epoch(), holder: None, writers };
             let draining = Draining { holding: mine, took_over: false, waiting_for };
             return Ok(Some(Taken::Draining(draining)));
         }
         // That look came after the claim, so it is the one that a commit would make.
-        if self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {
+        if !at_once && self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {
             self.memo.spend(mine.nonce, LossReason::Displaced);
             self.mark(&claim.name, id, Part::Released, b"").await.ok();
             return Ok(Some(Taken::Displaced(listing.epoch())));
@@ -59,7 +64,7 @@ impl ObjStore {
         Ok(Some(Taken::Granted(Grant { holding, epoch, took_over: false })))
     }
 
-    /// Ends a claim that stands below another, as if it had never been made.
+    /// Ends a claim that was not granted, as if it had never been made.
     async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
         self.memo.forget(mine.nonce);
         self.seal(&mine.name, n, Mark::Void).await?;

@@ -76,7 +76,11 @@ impl ObjStore {
         let sealed = listing.exclusives.get(&n).and_then(|files| files.mark);
         let fate = match sealed {
             Some(fate) => fate,
-            None => self.seal(name, n, Mark::Void).await?,
+            None => {
+                let path = self.objects.path(name, ClaimId::Exclusive(n).key(Part::Record));
+                let Some(got) = self.objects.get(&path).await? else { return Ok(None) };
+                self.seal(name, n, judge::fate(listing, n, &got.body)).await?
+            }
         };
         if fate == Mark::Void {
             // It never held.

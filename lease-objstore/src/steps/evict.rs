@@ -7,9 +7,9 @@ use lease_core::{Judged, Name, Result, Target, Unreadable};
 use serde::{Deserialize, Serialize};
 
 use crate::body::{Body, VERSION, encode};
-use crate::judge::is_over;
+use crate::judge::{self, is_over};
 use crate::key::{ClaimId, Part};
-use crate::listing::{Mark, Seen};
+use crate::listing::{Listing, Seen};
 use crate::objects::Got;
 use crate::revision::At;
 use crate::store::ObjStore;
@@ -64,7 +64,12 @@ impl ObjStore {
             None => ClaimId::Writer(target.nonce),
         };
         let path = self.objects.path(name, id.key(Part::Record));
-        if self.is_ended(name, id).await? {
+        let listing = match id {
+            ClaimId::Exclusive(_) => Some(self.list(name).await?),
+            // After a crash of many they are ended one by one.
+            ClaimId::Writer(_) => None,
+        };
+        if self.is_ended(name, id, listing.as_ref()).await? {
             return Ok(false);
         }
         let Some(got) = self.objects.get(&path).await? else { return Ok(false) };
@@ -74,8 +79,8 @@ impl ObjStore {
 
         // First its fate, if nobody has sealed it: an owner that wakes up must not be granted a
         // claim that has ended, or writers beside each other would carry two epochs.
-        if let ClaimId::Exclusive(n) = id {
-            self.seal(name, n, Mark::Void).await?;
+        if let (ClaimId::Exclusive(n), Some(listing)) = (id, &listing) {
+            self.seal(name, n, judge::fate(listing, n, &got.body)).await?;
         }
         // Now condemn it. From here on its owner's next check fails.
         let kill = self.objects.path(name, id.key(Part::Killed));
@@ -129,14 +134,12 @@ impl ObjStore {
     }
 
     /// Whether nobody needs to end it any more.
-    async fn is_ended(&self, name: &Name, id: ClaimId) -> Result<bool> {
-        match id {
-            ClaimId::Exclusive(n) => {
-                let listing = self.list(name).await?;
+    async fn is_ended(&self, name: &Name, id: ClaimId, listing: Option<&Listing>) -> Result<bool> {
+        match (id, listing) {
+            (ClaimId::Exclusive(n), Some(listing)) => {
                 Ok(!listing.in_the_way().any(|(there, ..)| there == n))
             }
-            // Not by a listing: after a crash of many they are ended one by one.
-            ClaimId::Writer(_) => {
+            _ => {
                 let path = self.objects.path(name, id.key(Part::Broken));
                 Ok(self.objects.head(&path).await?.is_some())
             }

@@ -38,7 +38,9 @@ impl ObjStore {
         }
         let anchor = At::of(&seen.anchor).ok_or_else(|| nonsense("a foreign snapshot"))?;
         match (over, anchor.genesis, anchor.n) {
-            (None, Some(genesis), Some(highest)) => self.claim(claim, genesis, highest).await,
+            (None, Some(genesis), Some(highest)) => {
+                self.claim(claim, genesis, highest, false).await
+            }
             // Over another one, or on a name that nobody used: by a new look.
             (over, ..) => {
                 if let Some((target, judged)) = over
@@ -53,7 +55,7 @@ impl ObjStore {
                 if taken || listing.genesis() != Some(genesis.clone()) {
                     return Ok(Installed::Refused);
                 }
-                self.claim(claim, genesis, listing.highest()).await
+                self.claim(claim, genesis, listing.highest(), false).await
             }
         }
     }
@@ -69,14 +71,13 @@ impl ObjStore {
         let Some(files) = listing.exclusives.get(&n) else { return Ok(None) };
         let Some(record) = &files.record else { return Ok(Some(Installed::Refused)) };
         let Some(known) = self.body(&claim.name, id, record).await? else { return Ok(None) };
-        let mine = matches!(known.body.as_ref(), Ok(body) if body.nonce == claim.nonce);
-        if !mine {
-            // Somebody else's create won; this attempt has no claim yet.
-            return Ok(None);
-        }
+        let body = known.body.as_ref().as_ref().ok().filter(|body| body.nonce == claim.nonce);
+        // Somebody else's create won; this attempt has no claim yet.
+        let Some(body) = body else { return Ok(None) };
         let counts = files.unended().is_some() && !files.is_condemned();
         Ok(Some(if counts {
-            Installed::Here(listing.at(Some(n), &record.stamp).revision())
+            let at = At { at_once: body.at_once, ..listing.at(Some(n), &record.stamp) };
+            Installed::Here(at.revision())
         } else {
             Installed::Refused
         }))
@@ -89,15 +90,18 @@ impl ObjStore {
         claim: &Claim,
         genesis: Genesis,
         highest: u64,
+        at_once: bool,
     ) -> Result<Installed> {
         let n = Epoch::new(highest).and_then(Epoch::next).ok_or_else(out_of_epochs)?.get();
         let id = ClaimId::Exclusive(n);
-        let body = Body::of(claim);
+        let mut body = Body::of(claim);
+        body.at_once = at_once;
         let info = Arc::clone(&claim.info);
         self.memo.set_own(claim.nonce, Own { n: Some(n), created: false, beat: 0, info });
         let path = self.objects.path(&claim.name, id.key(Part::Record));
         let here = |stamp: String| {
-            Installed::Here(At { genesis: Some(genesis.clone()), n: Some(n), stamp }.revision())
+            let genesis = Some(genesis.clone());
+            Installed::Here(At { genesis, n: Some(n), stamp, at_once }.revision())
         };
         let mut unclear = None;
         for _ in 0..CREATES {
@@ -155,7 +159,7 @@ impl ObjStore {
         let own = judge::own(&listing, mine, &at);
         if granted && let Ok(own) = own {
             let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;
-            let revision = listing.at(Some(n), &own.seen.stamp).revision();
+            let revision = at.rewritten(&own.seen.stamp).revision();
             return Ok(Committed::Granted { epoch, revision });
         }
         // It never held, and its fate is sealed: nothing speaks against ending it at once.

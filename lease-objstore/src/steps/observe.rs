@@ -15,6 +15,7 @@ use crate::judge::{Now, is_over};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Files, Listing, Mark, Seen};
 use crate::memo::{DRIFT, Known};
+use crate::revision::At;
 use crate::store::{ObjStore, same_name};
 use crate::time::StoreTime;
 
@@ -50,6 +51,21 @@ impl Shown<'_> {
         }
     }
 
+    /// Whether it is granted by being there.
+    fn is_at_once(&self) -> bool {
+        self.body().is_some_and(|body| body.at_once)
+    }
+
+    /// The epoch that this claim gave, as far as its file alone tells.
+    fn epoch(&self) -> Option<Epoch> {
+        match self.id {
+            ClaimId::Exclusive(n) if self.is_at_once() && self.files.mark.is_none() => {
+                Epoch::new(n)
+            }
+            _ => None,
+        }
+    }
+
     fn body(&self) -> Option<&Body> {
         self.known.as_ref()?.body.as_ref().as_ref().ok()
     }
@@ -59,13 +75,15 @@ impl Shown<'_> {
             ClaimId::Exclusive(n) => (Mode::Exclusive, Some(n)),
             ClaimId::Writer(_) => (Mode::Writer, None),
         };
-        let granted = mode == Mode::Writer || self.files.mark == Some(Mark::Granted);
+        let at_once = self.is_at_once();
+        let granted =
+            mode == Mode::Writer || self.files.mark.map_or(at_once, |mark| mark == Mark::Granted);
         let ttl = self.body().map_or(Duration::ZERO, Body::ttl);
         Record {
             nonce: self.nonce(),
             mode,
             state: if granted { State::Granted } else { State::Draining },
-            revision: listing.at(n, &self.seen.stamp).revision(),
+            revision: At { at_once, ..listing.at(n, &self.seen.stamp) }.revision(),
             ttl,
             age: now.map(|now| now.age(self.seen.modified, resolution)),
             freshness: match (self.body(), now) {
@@ -97,8 +115,14 @@ impl ObjStore {
     }
 
     pub(crate) async fn look_and_judge(&self, name: &Name) -> Result<Snapshot> {
-        let listing = self.look(name).await?;
-        let shown = self.shown(name, &listing).await?;
+        let mut listing = self.look(name).await?;
+        let mut shown = self.shown(name, &listing).await?;
+        // Whenever somebody else came first. So somebody gets on.
+        while self.opens_too_late(name, &listing, &shown).await? {
+            drop(shown);
+            listing = self.look(name).await?;
+            shown = self.shown(name, &listing).await?;
+        }
         let mut now = self.recent_now();
         let resolution = self.resolution();
         // A probe is written only if the last sample is old, or leaves it open whether somebody is
@@ -134,9 +158,10 @@ impl ObjStore {
     fn snapshot(&self, listing: &Listing, shown: &[Shown<'_>], now: Option<Now>) -> Snapshot {
         let record = |shown: &Shown<'_>| shown.record(listing, now, self.resolution());
         let is_writer = |shown: &&Shown<'_>| matches!(shown.id, ClaimId::Writer(_));
+        let epoch = shown.iter().filter_map(Shown::epoch).fold(listing.epoch(), Epoch::max);
         let used = listing.genesis.is_some() || listing.has_claims();
         Snapshot {
-            epoch: if used { listing.epoch() } else { Epoch::default() },
+            epoch: if used { epoch } else { Epoch::default() },
             anchor: listing.at(Some(listing.highest()), "").revision(),
             exclusive: shown.iter().find(|shown| !is_writer(shown)).map(record),
             writers: shown.iter().filter(is_writer).map(record).collect(),

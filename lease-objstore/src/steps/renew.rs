@@ -155,7 +155,7 @@ impl ObjStore {
         match judge::own(listing, mine, at) {
             Ok(Counted { seen, drain }) => {
                 self.memo.acknowledge(mine.nonce, mine.beat);
-                let revision = listing.at(at.n, &seen.stamp).revision();
+                let revision = at.rewritten(&seen.stamp).revision();
                 Renewed::Renewed { revision, drain }
             }
             Err(how) => {

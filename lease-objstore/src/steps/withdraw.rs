@@ -3,6 +3,7 @@
 use lease_core::backend::Withdrawn;
 use lease_core::{Holding, LossReason, Mode, Result};
 
+use crate::body::GRANTED;
 use crate::error::{after_a_write, is_denied};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
@@ -73,7 +74,7 @@ impl ObjStore {
     /// so the end mark hits nobody whatever the look shows.
     async fn release(&self, mine: &Holding, n: u64, at: &At) -> Result<Withdrawn> {
         let id = ClaimId::Exclusive(n);
-        let end = self.mark(&mine.name, id, Part::Released, b"");
+        let end = self.mark(&mine.name, id, Part::Released, GRANTED);
         let (ended, listing) = futures::join!(end, self.list(&mine.name));
         ended?;
         let listing = listing.map_err(after_a_write)?;
@@ -138,7 +139,9 @@ impl ObjStore {
         // Nothing of one's own may be on its way that could still seal the fate: then a released
         // claim would raise the epoch beside writers that hold.
         if files.mark.is_none() {
-            self.seal(&mine.name, n, Mark::Void).await?;
+            let granted = mine.epoch.is_some();
+            let fate = if granted { Mark::Granted } else { Mark::Void };
+            self.seal(&mine.name, n, fate).await?;
         }
         self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await?;
         Ok(if files.is_condemned() { Withdrawn::NotThere } else { Withdrawn::Removed })

@@ -35,7 +35,7 @@ impl ObjStore {
                 Created::Done(stamp) => {
                     self.wrote(id, body, &stamp, sent);
                     self.memo.acknowledge(claim.nonce, 0);
-                    let at = At { genesis: Some(genesis), n: None, stamp };
+                    let at = At { genesis: Some(genesis), n: None, stamp, at_once: false };
                     return Ok(Registered::Here(at.revision()));
                 }
                 // The name has the nonce in it: whatever is there was written for this attempt.

@@ -43,11 +43,19 @@ async fn costs<S: Server>() {
     let first = cycle(&store, &count, Mode::Exclusive).await;
     assert_eq!(first[0], "list get create head list create list create list");
     assert_eq!(first[1..], ["put list", "list", "list", "put list"]);
-    // Released by this client, so the look that tells the next number is saved.
+    // Released by this client, so the look that tells the next number is saved; and right above a
+    // granted claim it needs no mark.
     let next = cycle(&store, &count, Mode::Exclusive).await;
-    assert_eq!(next, ["create list create", "put list", "list", "list", "put list"]);
+    assert_eq!(next, ["create list", "put list", "list", "list", "put list"]);
+    // The first writer after an exclusive opens the name.
+    let opens = cycle(&store, &count, Mode::Writer).await;
+    assert_eq!(opens[0], "list create list create");
     let writer = cycle(&store, &count, Mode::Writer).await;
     assert_eq!(writer, ["list create list", "put list", "list", "list", "delete list"]);
+    assert_eq!(opens[1..], writer[1..]);
+    // And the first exclusive after writers has a mark again.
+    let back = cycle(&store, &count, Mode::Exclusive).await;
+    assert_eq!(back[0], "list create list create list");
 
     // Those of one name share the listing: one put for each is the least, for each has a file.
     let mut many = Vec::new();

@@ -9,6 +9,7 @@ mod store;
 mod turns;
 
 mod answers;
+mod at_once;
 mod budget;
 mod conformance;
 mod crowd;

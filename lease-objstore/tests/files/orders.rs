@@ -42,21 +42,28 @@ fn actor(
 }
 
 /// How often two exclusives, or an exclusive and a writer, held at once or in the wrong order of
-/// their tokens, over all orders of their requests; and over how many orders.
-async fn violations(claims: fn() -> [Claim; 2], hook: fn(&Watched, Turns)) -> (usize, usize) {
+/// their tokens, over all orders of their requests after `last`; and over how many orders.
+async fn violations(
+    last: fn() -> Claim,
+    claims: fn() -> [Claim; 2],
+    hook: fn(&Watched, Turns),
+) -> (usize, usize) {
     let mut choices = Choices::default();
     let (mut violations, mut orders) = (0, 0);
     loop {
         let world = World::new();
         // The name was used before, so that the first use's requests are not counted again.
-        let ann = world.client().await;
-        let before = acquire(&ann, &exclusive()).await;
-        ann.withdraw(&before.holding).await.unwrap();
+        let (ann, anns_view) = world.connect().await;
+        for claim in [exclusive(), last()] {
+            let before = acquire(&ann, &claim).await;
+            ann.withdraw(&before.holding).await.unwrap();
+        }
 
         let board = Arc::new(Mutex::new(Board::default()));
         let mut actors = Vec::new();
+        let mut clients = vec![world.connect().await, (ann, anns_view)];
         for claim in claims() {
-            let (store, view) = world.connect().await;
+            let (store, view) = clients.pop().unwrap();
             // What a client does for the first time it has done.
             store.observe(&claim.name).await.unwrap();
             let turns = Turns::default();
@@ -104,22 +111,36 @@ fn without_the_second_list(view: &Watched, turns: Turns) {
 
 #[tokio::test]
 async fn an_exclusive_and_a_writer_never_hold_at_once() {
-    let (violations, orders) = violations(|| [exclusive(), writer()], honest).await;
+    let (violations, orders) = violations(writer, || [exclusive(), writer()], honest).await;
+    assert_eq!(violations, 0);
+    assert!(orders > 500, "{orders}");
+}
+
+#[tokio::test]
+async fn nor_where_the_exclusive_was_there_last_and_the_writer_opens_the_name() {
+    let (violations, orders) = violations(exclusive, || [exclusive(), writer()], honest).await;
     assert_eq!(violations, 0);
     assert!(orders > 500, "{orders}");
 }
 
 #[tokio::test]
 async fn two_exclusives_never_hold_at_once() {
-    let (violations, orders) = violations(|| [keeping(), keeping()], honest).await;
+    let (violations, orders) = violations(writer, || [keeping(), keeping()], honest).await;
     assert_eq!(violations, 0);
     assert!(orders > 200, "{orders}");
+}
+
+#[tokio::test]
+async fn nor_where_one_of_them_was_there_last() {
+    let (violations, orders) = violations(exclusive, || [keeping(), keeping()], honest).await;
+    assert_eq!(violations, 0);
+    assert!(orders > 50, "{orders}");
 }
 
 /// The control: these tests see it when a client does not look again after its own write.
 #[tokio::test]
 async fn without_its_second_list_a_writer_holds_beside_an_exclusive() {
     let claims = || [exclusive(), writer()];
-    let (violations, _) = violations(claims, without_the_second_list).await;
+    let (violations, _) = violations(writer, claims, without_the_second_list).await;
     assert!(violations > 0);
 }

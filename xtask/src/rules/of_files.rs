@@ -6,6 +6,7 @@ const RENEW: &str = "lease-objstore/src/steps/renew.rs";
 const EXCLUSIVE: &str = "lease-objstore/src/steps/exclusive.rs";
 const WITHDRAW: &str = "lease-objstore/src/steps/withdraw.rs";
 const EVICT: &str = "lease-objstore/src/steps/evict.rs";
+const OPEN: &str = "lease-objstore/src/steps/open.rs";
 const LISTING: &str = "lease-objstore/src/listing.rs";
 const JUDGE: &str = "lease-objstore/src/judge.rs";
 const GC: &str = "lease-objstore/src/gc.rs";
@@ -91,8 +92,8 @@ pub(crate) const OF_FILES: &[Switch] = &[
         rule: "F7",
         edits: &[edit(
             EVICT,
-            "if let ClaimId::Exclusive(n) = id {
-            self.seal(name, n, Mark::Void).await?;
+            "if let (ClaimId::Exclusive(n), Some(listing)) = (id, &listing) {
+            self.seal(name, n, judge::fate(listing, n, &got.body)).await?;
         }
         // Now condemn it.",
             "// Now condemn it.",
@@ -115,6 +116,26 @@ pub(crate) const OF_FILES: &[Switch] = &[
             "let put = self.objects.put(&path, Bytes::from_static(body)).await;
             let _ = keep;
             match put.map(Created::Done) {",
+        )],
+    },
+    Switch {
+        rule: "F11",
+        edits: &[edit(OPEN, "!registered || taken || !listing.is_closed()", "registered || !taken")],
+    },
+    Switch {
+        rule: "F12",
+        edits: &[edit(
+            EXCLUSIVE,
+            "self.claim(claim, genesis, highest, false).await,",
+            "self.claim(claim, genesis, highest, true).await,",
+        )],
+    },
+    Switch {
+        rule: "F13",
+        edits: &[edit(
+            JUDGE,
+            "if at_once && !is_passed(listing, n) {",
+            "if at_once && is_passed(listing, n) {",
         )],
     },
 ];
