@@ -120,7 +120,11 @@ pub(crate) const OF_FILES: &[Switch] = &[
     },
     Switch {
         rule: "F11",
-        edits: &[edit(OPEN, "!registered || taken || !listing.is_closed()", "registered || !taken")],
+        edits: &[edit(
+            OPEN,
+            "!registered || taken || !listing.is_closed()",
+            "registered || !taken",
+        )],
     },
     Switch {
         rule: "F12",
