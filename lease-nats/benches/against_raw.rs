@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is a failure")]
 #![expect(clippy::print_stdout, reason = "it shows what it measured")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
@@ -98,13 +98,15 @@ fn on_its_own_thread(server: &str) -> Client {
 }
 
 fn claim(name: &Name) -> Claim {
-    let info = HolderInfo::of_this_process().label("bench").build().unwrap();
+    /// Read from the system once, as a coordinator does.
+    static INFO: LazyLock<Arc<HolderInfo>> =
+        LazyLock::new(|| Arc::new(HolderInfo::of_this_process().label("bench").build().unwrap()));
     Claim {
         name: name.clone(),
         nonce: Jitter::system().nonce(),
         mode: Mode::Exclusive,
         ttl: Duration::from_secs(3600),
-        info: Arc::new(info),
+        info: Arc::clone(&INFO),
     }
 }
 

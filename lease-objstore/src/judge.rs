@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use lease_core::{Freshness, Holding, LossReason, Mode, Unreadable};
+use lease_core::{Freshness, Holding, LossReason, Mode};
 
-use crate::body::Body;
 use crate::listing::{Files, Listing, Mark, Seen};
 use crate::revision::At;
 use crate::time::StoreTime;
@@ -72,7 +71,7 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
         Mode::Writer => listing.writers.get(&mine.nonce),
         Mode::Exclusive => at.n.and_then(|n| listing.exclusives.get(&n)),
     };
-    if mine.mode == Mode::Exclusive && at.n.is_none_or(|n| is_passed(listing, n)) {
+    if mine.mode == Mode::Exclusive && at.n.is_none_or(|n| listing.is_passed(n)) {
         return Err(LossReason::Displaced);
     }
     let files = files.ok_or(LossReason::Displaced)?;
@@ -86,8 +85,7 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
     }
     // Somebody deleted the mark by hand: the epoch would be given again.
     let granted = mine.mode == Mode::Exclusive && mine.epoch.is_some();
-    let is_granted = files.mark.map_or(at.at_once, |mark| mark == Mark::Granted);
-    if granted && !is_granted {
+    if granted && !is_granted(listing, files, at) {
         return Err(LossReason::StateGone);
     }
     let seen = files.record.clone().ok_or(LossReason::Displaced)?;
@@ -95,32 +93,28 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
     Ok(Own { seen, drain })
 }
 
-/// The fate that whoever ends an exclusive's claim seals for it, by what its file says.
-///
-/// One that was granted by being there may have held; one that cannot be read may be such a one
-/// where that is possible, which is right above a granted one. Below another none ever held.
-pub(crate) fn fate(listing: &Listing, n: u64, body: &Result<Body, Unreadable>) -> Mark {
-    let follows_a_grant = || {
-        let before = n.checked_sub(1).and_then(|before| listing.exclusives.get(&before));
-        before.is_some_and(|files| files.mark == Some(Mark::Granted))
-    };
-    let at_once = body.as_ref().map_or_else(|_| follows_a_grant(), |body| body.at_once);
-    if at_once && !is_passed(listing, n) { Mark::Granted } else { Mark::Void }
+/// Whether one's own exclusive claim is there as a granted one: by its mark, or by being there.
+fn is_granted(listing: &Listing, files: &Files, at: &At) -> bool {
+    let at_once = || at.at_once && at.n.is_some_and(|n| listing.follows_a_grant(n));
+    files.mark.map_or_else(at_once, |mark| mark == Mark::Granted)
 }
 
-/// Whether there is anything of a higher claim: then this one never holds again.
-fn is_passed(listing: &Listing, n: u64) -> bool {
-    listing.exclusives.keys().next_back().is_some_and(|highest| *highest > n)
+/// The fate of an exclusive's claim without a mark that has not ended, `at_once` if its file says
+/// that it is granted by being there. It is not where it stands below another: that was made when this one
+/// was not there yet.
+pub(crate) fn fate(listing: &Listing, n: u64, at_once: bool) -> Mark {
+    let is_granted = at_once && listing.follows_a_grant(n) && !listing.is_passed(n);
+    if is_granted { Mark::Granted } else { Mark::Void }
 }
 
 /// Whether a heartbeat seems to have brought one's own file back after all the state was erased, so
 /// that removing it takes nobody's protection away.
 ///
-/// A granted exclusive whose mark is still there was not erased, only `genesis` was; and where an
+/// A granted exclusive whose mark is still there, or the claim below it, was not erased, only `genesis` was; and where an
 /// exclusive waits, a writer's file is left to expire, since it may be what that one waits for.
-pub(crate) fn is_resurrected(listing: &Listing, mine: &Holding, files: &Files) -> bool {
+pub(crate) fn is_resurrected(listing: &Listing, mine: &Holding, files: &Files, at: &At) -> bool {
     match mine.mode {
-        Mode::Exclusive => files.mark != Some(Mark::Granted),
+        Mode::Exclusive => !is_granted(listing, files, at),
         Mode::Writer => listing.in_the_way().next().is_none(),
     }
 }

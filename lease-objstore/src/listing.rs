@@ -111,6 +111,18 @@ impl Listing {
         highest.is_some_and(|files| files.mark == Some(Mark::Granted))
     }
 
+    /// Whether a claim with this number stands right above one that was granted. Only there may its
+    /// creation have granted it (rule F12): the state may have been erased since it was asked for.
+    pub(crate) fn follows_a_grant(&self, n: u64) -> bool {
+        let before = n.checked_sub(1).and_then(|before| self.exclusives.get(&before));
+        before.is_some_and(|files| files.mark == Some(Mark::Granted))
+    }
+
+    /// Whether there is anything of a higher claim: then this one never holds again.
+    pub(crate) fn is_passed(&self, n: u64) -> bool {
+        self.exclusives.keys().next_back().is_some_and(|highest| *highest > n)
+    }
+
     /// The number above which the next claim goes: the highest of any file, and never below where
     /// the name's epochs start.
     pub(crate) fn highest(&self) -> u64 {
@@ -150,8 +162,10 @@ impl Files {
         self.parts.push(part);
         match part {
             Part::Record => {
-                if seen.size == OPEN.len() as u64 {
-                    (self.mark, self.released) = (Some(Mark::Void), true);
+                // What carries a mark that says granted is another one, cut off to this size.
+                let opens = seen.size == OPEN.len() as u64;
+                if opens && *self.mark.get_or_insert(Mark::Void) == Mark::Void {
+                    self.released = true;
                 }
                 self.record = Some(seen);
             }

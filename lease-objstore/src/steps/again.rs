@@ -44,8 +44,9 @@ impl ObjStore {
         let writers = listing.live_writers().count();
         // A claim that is granted by being there does not wait for writers: none of these holds yet,
         // or they left their files behind. The usual way finds out.
-        if judge::own(&listing, &mine, &at).is_err() || at_once && writers > 0 {
-            self.take_claim_back(&mine, n).await?;
+        let at_once_no_more = at_once && (writers > 0 || !listing.follows_a_grant(n));
+        if judge::own(&listing, &mine, &at).is_err() || at_once_no_more {
+            self.take_claim_back(&mine, n, judge::fate(&listing, n, at_once)).await?;
             return Ok(None);
         }
         if writers > 0 {
@@ -64,10 +65,10 @@ impl ObjStore {
         Ok(Some(Taken::Granted(Grant { holding, epoch, took_over: false })))
     }
 
-    /// Ends a claim that was not granted, as if it had never been made.
-    async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
+    /// Ends a claim that did not hold.
+    async fn take_claim_back(&self, mine: &Holding, n: u64, fate: Mark) -> Result<()> {
         self.memo.forget(mine.nonce);
-        self.seal(&mine.name, n, Mark::Void).await?;
+        self.seal(&mine.name, n, fate).await?;
         self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await
     }
 

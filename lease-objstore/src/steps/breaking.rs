@@ -79,7 +79,10 @@ impl ObjStore {
             None => {
                 let path = self.objects.path(name, ClaimId::Exclusive(n).key(Part::Record));
                 let Some(got) = self.objects.get(&path).await? else { return Ok(None) };
-                self.seal(name, n, judge::fate(listing, n, &got.body)).await?
+                let Some(fate) = self.fate(name, n, listing, &got.body).await? else {
+                    return Ok(None);
+                };
+                self.seal(name, n, fate).await?
             }
         };
         if fate == Mark::Void {

@@ -7,7 +7,7 @@ use lease_core::{Judged, Name, Result, Target, Unreadable};
 use serde::{Deserialize, Serialize};
 
 use crate::body::{Body, VERSION, encode};
-use crate::judge::{self, is_over};
+use crate::judge::is_over;
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Seen};
 use crate::objects::Got;
@@ -80,7 +80,10 @@ impl ObjStore {
         // First its fate, if nobody has sealed it: an owner that wakes up must not be granted a
         // claim that has ended, or writers beside each other would carry two epochs.
         if let (ClaimId::Exclusive(n), Some(listing)) = (id, &listing) {
-            self.seal(name, n, judge::fate(listing, n, &got.body)).await?;
+            let Some(fate) = self.fate(name, n, listing, &got.body).await? else {
+                return Ok(false);
+            };
+            self.seal(name, n, fate).await?;
         }
         // Now condemn it. From here on its owner's next check fails.
         let kill = self.objects.path(name, id.key(Part::Killed));

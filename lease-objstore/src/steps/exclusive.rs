@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lease_core::backend::{Committed, Installed};
 use lease_core::{
-    Claim, Epoch, Error, Holding, Judged, LossReason, Name, Result, Snapshot, Target,
+    Claim, Epoch, Error, Holding, Judged, LossReason, Name, Result, Snapshot, Target, Unreadable,
 };
 
 use crate::body::{Body, GRANTED, VOID};
 use crate::error::{after_a_write, is_unclear};
 use crate::judge;
 use crate::key::{ClaimId, Part};
-use crate::listing::Mark;
+use crate::listing::{Listing, Mark};
 use crate::memo::Own;
 use crate::objects::{Created, Keep, nonsense};
 use crate::revision::{At, Genesis};
@@ -168,6 +168,27 @@ impl ObjStore {
             self.mark(&mine.name, id, Part::Released, b"").await.ok();
         }
         Ok(Committed::Lost)
+    }
+
+    /// The fate that whoever ends another's claim seals for it, by what its file says; nothing if it
+    /// has ended. One that cannot be read may be one that is granted by being there.
+    pub(crate) async fn fate(
+        &self,
+        name: &Name,
+        n: u64,
+        listing: &Listing,
+        body: &Result<Body, Unreadable>,
+    ) -> Result<Option<Mark>> {
+        let at_once = body.as_ref().map_or(true, |body| body.at_once);
+        // A listing of no one moment may show the claim that came after it, and not its release
+        // before.
+        if at_once && listing.is_passed(n) {
+            let now = self.list(name).await?;
+            if now.exclusives.get(&n).is_none_or(|files| files.unended().is_none()) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(judge::fate(listing, n, at_once)))
     }
 
     /// Decides the fate of a claim, or finds it decided. Retried until it is clear which.

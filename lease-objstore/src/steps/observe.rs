@@ -11,12 +11,13 @@ use lease_core::{
 use object_store::path::Path;
 
 use crate::body::Body;
-use crate::judge::{Now, is_over};
+use crate::judge::{self, Now, is_over};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Files, Listing, Mark, Seen};
 use crate::memo::{DRIFT, Known};
+use crate::objects::nonsense;
 use crate::revision::At;
-use crate::store::{ObjStore, same_name};
+use crate::store::{CREATES, ObjStore, same_name};
 use crate::time::StoreTime;
 
 /// How many bodies are read at a time.
@@ -51,17 +52,24 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether it is granted by being there.
+    /// Whether its file says that it is granted by being there.
     fn is_at_once(&self) -> bool {
         self.body().is_some_and(|body| body.at_once)
     }
 
-    /// The epoch that this claim gave, as far as its file alone tells.
-    fn epoch(&self) -> Option<Epoch> {
+    /// Whether an exclusive's claim is granted, by its mark or by being there.
+    fn fate(&self, listing: &Listing) -> Mark {
+        let by_itself = || match self.id {
+            ClaimId::Exclusive(n) => judge::fate(listing, n, self.is_at_once()),
+            ClaimId::Writer(_) => Mark::Void,
+        };
+        self.files.mark.unwrap_or_else(by_itself)
+    }
+
+    /// The epoch that this claim gave, if it is an exclusive's and granted.
+    fn epoch(&self, listing: &Listing) -> Option<Epoch> {
         match self.id {
-            ClaimId::Exclusive(n) if self.is_at_once() && self.files.mark.is_none() => {
-                Epoch::new(n)
-            }
+            ClaimId::Exclusive(n) if self.fate(listing) == Mark::Granted => Epoch::new(n),
             _ => None,
         }
     }
@@ -75,15 +83,14 @@ impl Shown<'_> {
             ClaimId::Exclusive(n) => (Mode::Exclusive, Some(n)),
             ClaimId::Writer(_) => (Mode::Writer, None),
         };
-        let at_once = self.is_at_once();
-        let granted =
-            mode == Mode::Writer || self.files.mark.map_or(at_once, |mark| mark == Mark::Granted);
+        let granted = mode == Mode::Writer || self.fate(listing) == Mark::Granted;
         let ttl = self.body().map_or(Duration::ZERO, Body::ttl);
         Record {
             nonce: self.nonce(),
             mode,
             state: if granted { State::Granted } else { State::Draining },
-            revision: At { at_once, ..listing.at(n, &self.seen.stamp) }.revision(),
+            revision: At { at_once: self.is_at_once(), ..listing.at(n, &self.seen.stamp) }
+                .revision(),
             ttl,
             age: now.map(|now| now.age(self.seen.modified, resolution)),
             freshness: match (self.body(), now) {
@@ -117,8 +124,9 @@ impl ObjStore {
     pub(crate) async fn look_and_judge(&self, name: &Name) -> Result<Snapshot> {
         let mut listing = self.look(name).await?;
         let mut shown = self.shown(name, &listing).await?;
-        // Whenever somebody else came first. So somebody gets on.
+        let mut tries = 0..CREATES;
         while self.opens_too_late(name, &listing, &shown).await? {
+            tries.next().ok_or_else(|| nonsense("a claim is there that no listing shows"))?;
             drop(shown);
             listing = self.look(name).await?;
             shown = self.shown(name, &listing).await?;
@@ -158,7 +166,8 @@ impl ObjStore {
     fn snapshot(&self, listing: &Listing, shown: &[Shown<'_>], now: Option<Now>) -> Snapshot {
         let record = |shown: &Shown<'_>| shown.record(listing, now, self.resolution());
         let is_writer = |shown: &&Shown<'_>| matches!(shown.id, ClaimId::Writer(_));
-        let epoch = shown.iter().filter_map(Shown::epoch).fold(listing.epoch(), Epoch::max);
+        let granted = shown.iter().filter_map(|shown| shown.epoch(listing));
+        let epoch = granted.fold(listing.epoch(), Epoch::max);
         let used = listing.genesis.is_some() || listing.has_claims();
         Snapshot {
             epoch: if used { epoch } else { Epoch::default() },

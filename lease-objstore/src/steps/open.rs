@@ -17,7 +17,7 @@ use crate::steps::observe::Shown;
 use crate::store::{ObjStore, out_of_epochs};
 
 impl ObjStore {
-    /// At a joining writer's check: opens the name if nothing else keeps the writer from being
+    /// At a writer's check, and whenever a client looks that has a writer there: opens the name if nothing else keeps the writer from being
     /// granted. Whether somebody else's claim came first, so that one has to look again.
     ///
     /// If one's own came first no other look is needed: the writer's file was there before, and
@@ -28,8 +28,9 @@ impl ObjStore {
         listing: &Listing,
         shown: &[Shown<'_>],
     ) -> Result<bool> {
-        let own = self.only.and_then(|nonce| listing.writers.get(&nonce));
-        let registered = own.is_some_and(|files| files.unended().is_some());
+        let mut own = listing.live_writers().map(|(nonce, ..)| nonce);
+        let registered =
+            own.any(|nonce| self.only == Some(nonce) || self.memo.own(nonce).is_some());
         let taken = shown.iter().any(|shown| matches!(shown.id, ClaimId::Exclusive(_)));
         if !registered || taken || !listing.is_closed() {
             return Ok(false);

@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::error::{KIND, is_unclear};
 use crate::judge::{self, Own as Counted};
 use crate::key::{ClaimId, Part};
-use crate::listing::{Listing, Mark};
+use crate::listing::Listing;
 use crate::memo::Own;
 use crate::objects::nonsense;
 use crate::revision::At;
@@ -169,22 +169,25 @@ impl ObjStore {
     /// Removes what a heartbeat brought back, and what of one's own nobody is protected by. As well
     /// as it goes: it ends by its ttl otherwise.
     async fn take_back(&self, mine: &Holding, listing: &Listing, how: LossReason) {
-        let Some((id, _)) = place(mine) else { return };
+        let Some((id, at)) = place(mine) else { return };
         let Some(files) = listing.files(id).filter(|files| files.unended().is_some()) else {
             return;
         };
         let never_held = mine.mode == Mode::Exclusive && mine.epoch.is_none();
-        let erased = how == LossReason::StateGone && judge::is_resurrected(listing, mine, files);
+        let erased =
+            how == LossReason::StateGone && judge::is_resurrected(listing, mine, files, &at);
         if !never_held && !erased {
             return;
         }
         let path = self.objects.path(&mine.name, id.key(Part::Record));
         let done = match id {
             ClaimId::Writer(_) => self.objects.delete(&path).await.map(drop),
-            ClaimId::Exclusive(n) => match self.seal(&mine.name, n, Mark::Void).await {
-                Ok(_) => self.mark(&mine.name, id, Part::Released, b"").await,
-                Err(error) => Err(error),
-            },
+            ClaimId::Exclusive(n) => {
+                match self.seal(&mine.name, n, judge::fate(listing, n, at.at_once)).await {
+                    Ok(_) => self.mark(&mine.name, id, Part::Released, b"").await,
+                    Err(error) => Err(error),
+                }
+            }
         };
         if let Err(error) = done {
             tracing::debug!(name = %mine.name, %error, "a lost record is left to expire");

@@ -1,12 +1,14 @@
 //! Exclusives that the creation of their claim grants, for they come right after one that was granted.
 
-use lease_core::backend::{Broken, Confirmed, Installed, Renewed, Taken, Withdrawn};
-use lease_core::{Backend, BreakNote, Grant, Holding, LossReason, Policy, State};
+use lease_core::backend::{
+    Broken, Confirmed, Evicted, Installed, Joined, Renewed, Taken, Withdrawn,
+};
+use lease_core::{Backend, BreakNote, Grant, Holding, Judged, LossReason, Policy, State};
 use lease_objstore::ObjStore;
 use rstest::rstest;
 
 use crate::people::{TTL, World, acquire, exclusive, file, info, name, try_acquire, writer};
-use crate::store::Watched;
+use crate::store::{Op, Then, Watched};
 
 /// A client, its view, and what it was granted at once.
 async fn granted_at_once(world: &World) -> (ObjStore, Watched, Grant) {
@@ -112,8 +114,7 @@ async fn do_not_come_after_a_writer() {
     assert_eq!(acquire(&others, &writer()).await.epoch, before.epoch);
 }
 
-/// A writer that has not looked yet, or left its file behind, is waited for in the usual way, and the
-/// claim that was made is as if it had never been.
+/// A writer that has not looked yet, or left its file behind, is waited for in the usual way.
 #[tokio::test]
 async fn do_not_wait_for_writers() {
     let world = World::new();
@@ -129,8 +130,9 @@ async fn do_not_wait_for_writers() {
     let Taken::Draining(draining) = taken else { panic!("{taken:?}") };
     assert_eq!(view.kinds(), "Create List Create Put List Get Create List");
     store.withdraw(&draining.holding).await.unwrap();
+    // That claim was seen as granted, so its epoch counts.
     let late = acquire(&world.client().await, &writer()).await;
-    assert_eq!(late.epoch, before.epoch, "no epoch was given away");
+    assert_eq!(Some(late.epoch), before.epoch.next());
 }
 
 /// A claim that a crash of the disk left unreadable may have been granted by being there.
@@ -161,4 +163,55 @@ async fn come_only_after_one_that_was_granted() {
     let next = acquire(&store, &exclusive()).await;
     assert_eq!(view.kinds(), "Create Get List Create List Create List");
     assert!(Some(next.epoch) > grant.epoch.next());
+}
+
+/// A layer between makes the writer's steps one by one.
+#[tokio::test]
+async fn do_not_come_after_a_writer_that_joined_step_by_step() {
+    let world = World::new();
+    let (store, _, grant) = granted_at_once(&world).await;
+    store.withdraw(&grant.holding).await.unwrap();
+    let others = world.client().await;
+    let joined = lease_core::handshake::join(&others, &writer(), &Policy::expired()).await.unwrap();
+    assert!(matches!(joined, Joined::Granted(_)), "{joined:?}");
+    assert!(try_acquire(&store, &exclusive()).await.is_none(), "a writer holds");
+    assert_eq!(acquire(&others, &writer()).await.epoch, grant.epoch, "as the first one has");
+}
+
+/// What it stood above is gone: nobody takes it for granted any more, not even its owner.
+#[tokio::test]
+async fn count_as_granted_only_right_above_one_that_was() {
+    let world = World::new();
+    let (store, _, grant) = granted_at_once(&world).await;
+    let own = format!("x-{:016}", grant.epoch.get());
+    world.store.uproot(|path| path.contains("/x-") && !path.ends_with(&own)).await;
+    let seen = world.client().await.observe(&name()).await.unwrap();
+    assert_eq!(seen.exclusive.unwrap().state, State::Draining);
+    assert!(seen.epoch < grant.epoch);
+    let lost = store.confirm(&grant.holding).await.unwrap();
+    assert_eq!(lost, Confirmed::Lost(LossReason::StateGone));
+}
+
+/// A listing that shows the next claim and not yet that this one was released: it is not ended as if
+/// it had never held.
+#[tokio::test]
+async fn are_not_voided_by_a_listing_of_no_one_moment() {
+    let world = World::new();
+    let (store, _, grant) = granted_at_once(&world).await;
+    let (others, view) = world.connect().await;
+    let shown = others.observe(&name()).await.unwrap().exclusive.unwrap();
+    store.withdraw(&grant.holding).await.unwrap();
+    let next = acquire(&store, &exclusive()).await;
+    let released = file(&format!("x-{:016}.rel", grant.epoch.get()));
+    let once = std::sync::Mutex::new(true);
+    view.hook(move |op, _| match op {
+        Op::List if std::mem::take(&mut *once.lock().unwrap()) => Then::Without(released.clone()),
+        _ => Then::Go,
+    });
+    world.pass(TTL * 2);
+    let evicted = others.evict(&name(), &shown.target(), Judged::ByStore).await.unwrap();
+    assert_eq!(evicted, Evicted::Kept);
+    store.withdraw(&next.holding).await.unwrap();
+    let seen = others.observe(&name()).await.unwrap();
+    assert!(seen.epoch >= grant.epoch, "{seen:?}");
 }

@@ -1,8 +1,8 @@
 //! Somebody deletes by hand what he does not know.
 
 use lease_core::backend::{Confirmed, Renewed};
-use lease_core::{Backend, Error, Holding, LossReason};
-use lease_objstore::{Options, connect};
+use lease_core::{Backend, Error, Grant, Holding, LossReason};
+use lease_objstore::{ObjStore, Options, connect};
 use rstest::rstest;
 
 use crate::people::{TTL, World, acquire, claim, exclusive, file, name, writer};
@@ -48,13 +48,24 @@ async fn a_heartbeat_brings_nothing_back(
     acquire(&bob, &exclusive()).await;
 }
 
+/// An exclusive's grant: its own mark says so, or, where it was there last, the one before.
+async fn grant(store: &ObjStore, was_there_last: bool) -> Grant {
+    if was_there_last {
+        store.withdraw(&acquire(store, &exclusive()).await.holding).await.unwrap();
+    }
+    acquire(store, &exclusive()).await
+}
+
 /// Only the first file is gone: the holder stops at its next check, and until its ttl is over it
 /// keeps the others out all the same, since it may still be at work.
+#[rstest]
 #[tokio::test]
-async fn a_holder_whose_genesis_is_gone_still_keeps_the_others_out() {
+async fn a_holder_whose_genesis_is_gone_still_keeps_the_others_out(
+    #[values(false, true)] was_there_last: bool,
+) {
     let world = World::new();
     let (ann, bob) = (world.client().await, world.client().await);
-    let anns = acquire(&ann, &exclusive()).await;
+    let anns = grant(&ann, was_there_last).await;
     world.pass(std::time::Duration::from_millis(1));
     world.store.uproot(|path| path == file("genesis")).await;
 

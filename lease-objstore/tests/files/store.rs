@@ -43,6 +43,8 @@ pub(crate) enum Then {
     Late,
     /// Answers a listing with what the last one showed, and what this client wrote since.
     Stale,
+    /// Leaves one file out of a listing.
+    Without(String),
 }
 
 type Hook = Box<dyn Fn(Op, &Path) -> Then + Send + Sync>;
@@ -53,6 +55,7 @@ enum Gate {
     Lose(Error),
     Late,
     Stale,
+    Without(String),
 }
 
 /// An object store that a test watches. Clones are one client of it.
@@ -172,6 +175,7 @@ impl Watched {
             Then::Lose(error) => Gate::Lose(error),
             Then::Late => Gate::Late,
             Then::Stale => Gate::Stale,
+            Then::Without(file) => Gate::Without(file),
             Then::Wait(until) => {
                 until.await;
                 Gate::Go
@@ -306,6 +310,9 @@ impl ObjectStore for Watched {
                 listed.objects.extend(last.iter().filter(older).cloned());
             }
             (Gate::Lose(error), _) => return Err(error),
+            (Gate::Without(file), _) => {
+                listed.objects.retain(|meta| meta.location.as_ref() != file);
+            }
             _ => {
                 self.client.wrote.lock().unwrap().clear();
                 last.insert(path, listed.objects.clone());

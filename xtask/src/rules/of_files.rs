@@ -93,7 +93,10 @@ pub(crate) const OF_FILES: &[Switch] = &[
         edits: &[edit(
             EVICT,
             "if let (ClaimId::Exclusive(n), Some(listing)) = (id, &listing) {
-            self.seal(name, n, judge::fate(listing, n, &got.body)).await?;
+            let Some(fate) = self.fate(name, n, listing, &got.body).await? else {
+                return Ok(false);
+            };
+            self.seal(name, n, fate).await?;
         }
         // Now condemn it.",
             "// Now condemn it.",
@@ -104,8 +107,8 @@ pub(crate) const OF_FILES: &[Switch] = &[
         rule: "F9",
         edits: &[edit(
             JUDGE,
-            "at.n.is_none_or(|n| is_passed(listing, n))",
-            "at.n.is_none_or(|n| mine.epoch.is_some() && is_passed(listing, n))",
+            "at.n.is_none_or(|n| listing.is_passed(n))",
+            "at.n.is_none_or(|n| mine.epoch.is_some() && listing.is_passed(n))",
         )],
     },
     Switch {
@@ -123,23 +126,26 @@ pub(crate) const OF_FILES: &[Switch] = &[
         edits: &[edit(
             OPEN,
             "!registered || taken || !listing.is_closed()",
-            "registered || !taken",
+            "!registered || taken || listing.is_closed() || !listing.is_closed()",
         )],
     },
     Switch {
         rule: "F12",
-        edits: &[edit(
-            EXCLUSIVE,
-            "self.claim(claim, genesis, highest, false).await,",
-            "self.claim(claim, genesis, highest, true).await,",
-        )],
+        edits: &[
+            edit(
+                EXCLUSIVE,
+                "self.claim(claim, genesis, highest, false).await,",
+                "self.claim(claim, genesis, highest, true).await,",
+            ),
+            edit(
+                LISTING,
+                "before.is_some_and(|files| files.mark == Some(Mark::Granted))",
+                "before.is_none_or(|_| true)",
+            ),
+        ],
     },
     Switch {
         rule: "F13",
-        edits: &[edit(
-            JUDGE,
-            "if at_once && !is_passed(listing, n) {",
-            "if at_once && is_passed(listing, n) {",
-        )],
+        edits: &[edit(JUDGE, "if is_granted {", "if is_granted && listing.is_passed(n) {")],
     },
 ];
