@@ -46,7 +46,7 @@ impl ObjStore {
         // or they left their files behind. The usual way finds out.
         let at_once_no_more = at_once && (writers > 0 || !listing.follows_a_grant(n));
         if judge::own(&listing, &mine, &at).is_err() || at_once_no_more {
-            self.take_claim_back(&mine, n, judge::fate(&listing, n, at_once)).await?;
+            self.take_claim_back(&mine, n).await?;
             return Ok(None);
         }
         if writers > 0 {
@@ -65,10 +65,12 @@ impl ObjStore {
         Ok(Some(Taken::Granted(Grant { holding, epoch, took_over: false })))
     }
 
-    /// Ends a claim that did not hold.
-    async fn take_claim_back(&self, mine: &Holding, n: u64, fate: Mark) -> Result<()> {
+    /// Ends a claim that did not hold, as if it had never been made. As void though it may have been
+    /// seen as granted: if it raised the epoch, a writer that is about to open the name below it could be
+    /// overtaken by claim after claim.
+    async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
         self.memo.forget(mine.nonce);
-        self.seal(&mine.name, n, fate).await?;
+        self.seal(&mine.name, n, Mark::Void).await?;
         self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await
     }
 

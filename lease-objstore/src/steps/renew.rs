@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::error::{KIND, is_unclear};
 use crate::judge::{self, Own as Counted};
 use crate::key::{ClaimId, Part};
-use crate::listing::Listing;
+use crate::listing::{Listing, Mark};
 use crate::memo::Own;
 use crate::objects::nonsense;
 use crate::revision::At;
@@ -182,12 +182,10 @@ impl ObjStore {
         let path = self.objects.path(&mine.name, id.key(Part::Record));
         let done = match id {
             ClaimId::Writer(_) => self.objects.delete(&path).await.map(drop),
-            ClaimId::Exclusive(n) => {
-                match self.seal(&mine.name, n, judge::fate(listing, n, at.at_once)).await {
-                    Ok(_) => self.mark(&mine.name, id, Part::Released, b"").await,
-                    Err(error) => Err(error),
-                }
-            }
+            ClaimId::Exclusive(n) => match self.seal(&mine.name, n, Mark::Void).await {
+                Ok(_) => self.mark(&mine.name, id, Part::Released, b"").await,
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = done {
             tracing::debug!(name = %mine.name, %error, "a lost record is left to expire");

@@ -5,7 +5,6 @@ use lease_core::{Holding, LossReason, Mode, Result};
 
 use crate::body::GRANTED;
 use crate::error::{after_a_write, is_denied};
-use crate::judge;
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
 use crate::revision::At;
@@ -139,14 +138,8 @@ impl ObjStore {
         }
         // Nothing of one's own may be on its way that could still seal the fate: then a released
         // claim would raise the epoch beside writers that hold.
-        if let (None, Some(record)) = (files.mark, &files.record) {
-            let known = self.body(&mine.name, ClaimId::Exclusive(n), record).await?;
-            let body = known.as_ref().and_then(|known| known.body.as_ref().as_ref().ok());
-            let at_once = body.is_some_and(|body| body.at_once);
-            let fate = match mine.epoch {
-                Some(_) => Mark::Granted,
-                None => judge::fate(listing, n, at_once),
-            };
+        if files.mark.is_none() {
+            let fate = if mine.epoch.is_some() { Mark::Granted } else { Mark::Void };
             self.seal(&mine.name, n, fate).await?;
         }
         self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await?;

@@ -97,8 +97,6 @@ impl Setting {
     /// request of one's own may be on its way that could still seal it (rule F8).
     pub(super) fn leave(&self, state: &mut State, index: usize) {
         let key = self.key(state, index);
-        let claim = state.claims.iter().find(|claim| claim.n == state.clients[index].n);
-        let fate = claim.map_or(Mark::Void, |claim| self.fate(state, claim));
         let client = &mut state.clients[index];
         let is_sealed = client.holds || matches!(client.step, Step::Granting | Step::Last);
         client.had_its_turn |= client.holds && self.fair;
@@ -117,7 +115,7 @@ impl Setting {
             Key::Exclusive { .. } if is_sealed || self.rules.lack(Rule::F8) => {
                 Step::Sent(Request::Release(key), Then::Out)
             }
-            Key::Exclusive { n, .. } => Step::Sent(Request::Mark(n, fate), Then::Release),
+            Key::Exclusive { n, .. } => Step::Sent(Request::Mark(n, Mark::Void), Then::Release),
         };
         client.holds = false;
         client.rest = 0;
