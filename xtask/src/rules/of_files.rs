@@ -134,8 +134,8 @@ pub(crate) const OF_FILES: &[Switch] = &[
         edits: &[
             edit(
                 EXCLUSIVE,
-                "self.claim(claim, genesis, highest, false).await,",
-                "self.claim(claim, genesis, highest, true).await,",
+                "self.claim(claim, genesis, highest, false).await",
+                "self.claim(claim, genesis, highest, true).await",
             ),
             edit(
                 LISTING,
