@@ -1,6 +1,7 @@
 //! What a lease costs beyond the requests that it makes: acquire and release, and a renewal, against
-//! the same publishes by hand, in turns, on one server. And what a thousand renewals at once take,
-//! against one, at several distances from the server.
+//! the same publishes by hand, in turns, on one server. What a thousand renewals at once take,
+//! against one, and against as many publishes by hand at once, at several distances from the server. And how
+//! long it takes from a release to the grant of who waits for it.
 //!
 //! `cargo bench -p lease-nats --bench against_raw`
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is a failure")]
@@ -14,7 +15,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lease_core::backend::{Renewed, Taken};
 use lease_core::clock::SystemClock;
-use lease_core::{Backend, Claim, Clock, HolderInfo, Holding, Jitter, Mode, Name, Policy};
+use lease_core::{
+    Backend, Claim, Clock, Coordinator, HolderInfo, Holding, Jitter, Mode, Name, Policy,
+};
 use lease_nats::{Nats, Options, connect};
 
 #[path = "../tests/support/distance.rs"]
@@ -141,15 +144,62 @@ async fn a_thousand_at_once(server: &str, away: Duration) -> f64 {
     let names: Vec<Name> = names.collect();
     let taken = names.iter().map(|name| takes(&store, name));
     let mut mine = futures::future::join_all(taken).await;
-    let (mut all, mut one) = (Vec::new(), Vec::new());
+    let client = async_nats::connect(distance::far(server, away).await).await.unwrap();
+    let body = last_of(&client, &names[0]).await;
+    let (mut all, mut one, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..EACH {
         one.push(renews(&store, &mut mine[..1]).await);
         all.push(renews(&store, &mut mine).await);
+        by_hand.push(publishes_at_once(&client, &body, LEASES).await);
     }
-    let (all, one) = (middle(all), middle(one));
+    let (all, one, by_hand) = (middle(all), middle(one), middle(by_hand));
     let ratio = all.as_secs_f64() / one.as_secs_f64();
-    println!("{LEASES} renewals at once, {away:?} away: {all:?}, one {one:?}, ratio {ratio:.2}");
+    println!(
+        "{LEASES} renewals at once, {away:?} away: {all:?}, one {one:?}, ratio {ratio:.2}; as many publishes \
+         by hand at once {by_hand:?}"
+    );
     ratio
+}
+
+/// What as many publishes take that are sent before the first is answered.
+async fn publishes_at_once(client: &Client, body: &[u8], many: usize) -> Duration {
+    let start = SystemClock.now();
+    let publishes = (0..many).map(|i| async move {
+        let body = body.to_vec().into();
+        let answer = client.request(format!("{BY_HAND}.{i}"), body).await;
+        acknowledged(&answer.unwrap().payload)
+    });
+    futures::future::join_all(publishes).await;
+    SystemClock.now().since(start)
+}
+
+/// From a release to the grant of somebody in another process, as good as, who waits for it.
+async fn hand_over(server: &str) {
+    const EACH: usize = 200;
+    let store = || async { Arc::new(connect(Options::new([server], "bench")).await.unwrap()) };
+    let (ann, bob) = (Coordinator::new(store().await), Coordinator::new(store().await));
+    let mut took = Vec::new();
+    for round in 0..EACH {
+        let name = format!("hand-over/{round}");
+        let held = ann.exclusive(name.as_str()).acquire().await.unwrap();
+        let waits = bob.exclusive(name.as_str()).wait(Duration::from_secs(30)).acquire();
+        let release = async {
+            // Until the other one waits.
+            SystemClock.sleep_until(SystemClock.now().plus(Duration::from_millis(50))).await;
+            let start = SystemClock.now();
+            held.release().await.unwrap();
+            start
+        };
+        let (lease, start) =
+            tokio::join!(async { (waits.await.unwrap(), SystemClock.now()) }, release);
+        took.push(lease.1.since(start));
+        lease.0.release().await.unwrap();
+    }
+    took.sort();
+    let (half, most) = (took[EACH / 2], took[EACH * 99 / 100]);
+    println!(
+        "hand-over, from the release to the grant: median {half:?}, 99 of 100 within {most:?}"
+    );
 }
 
 fn middle(mut times: Vec<Duration>) -> Duration {
@@ -218,6 +268,7 @@ async fn main() {
     let here = against_raw("on this thread", &store, client).await;
     let store = connect(options).await.unwrap();
     let there = against_raw("on another thread", &store, on_its_own_thread(server.url())).await;
+    hand_over(server.url()).await;
     let mut furthest = 0.0;
     for away in AWAY {
         furthest = a_thousand_at_once(server.url(), away).await;
