@@ -103,7 +103,7 @@ fn is_granted(listing: &Listing, files: &Files, at: &At) -> bool {
 /// that it is granted by being there. It is not where it stands below another: that was made when this one
 /// was not there yet.
 pub(crate) fn fate(listing: &Listing, n: u64, at_once: bool) -> Mark {
-    let is_granted = at_once && listing.follows_a_grant(n) && !listing.is_passed(n);
+    let is_granted = at_once && listing.is_granted_at_once(n);
     if is_granted { Mark::Granted } else { Mark::Void }
 }
 

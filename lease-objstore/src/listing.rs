@@ -118,6 +118,12 @@ impl Listing {
         before.is_some_and(|files| files.mark == Some(Mark::Granted))
     }
 
+    /// Whether this claim, which says so, is granted by being there.
+    pub(crate) fn is_granted_at_once(&self, n: u64) -> bool {
+        let void = |files: &Files| files.mark == Some(Mark::Void);
+        self.follows_a_grant(n) && !self.is_passed(n) && !self.exclusives.get(&n).is_some_and(void)
+    }
+
     /// Whether there is anything of a higher claim: then this one never holds again.
     pub(crate) fn is_passed(&self, n: u64) -> bool {
         self.exclusives.keys().next_back().is_some_and(|highest| *highest > n)

@@ -44,7 +44,7 @@ impl ObjStore {
         let writers = listing.live_writers().count();
         // A claim that is granted by being there does not wait for writers: none of these holds yet,
         // or they left their files behind. The usual way finds out.
-        let at_once_no_more = at_once && (writers > 0 || !listing.follows_a_grant(n));
+        let at_once_no_more = at_once && (writers > 0 || !listing.is_granted_at_once(n));
         if judge::own(&listing, &mine, &at).is_err() || at_once_no_more {
             self.take_claim_back(&mine, n).await?;
             return Ok(None);

@@ -18,9 +18,9 @@ use crate::store::{ObjStore, out_of_epochs};
 
 impl ObjStore {
     /// At a writer's check, and whenever a client looks that has a writer there: opens the name if nothing else keeps the writer from being
-    /// granted. Whether somebody else's claim came first, so that one has to look again.
+    /// granted. Whether one has to look again: somebody else's claim came first.
     ///
-    /// If one's own came first no other look is needed: the writer's file was there before, and
+    /// If a joining writer's own came first it needs no other look: the writer's file was there before, and
     /// every claim above looks for writers after it.
     pub(crate) async fn opens_too_late(
         &self,
@@ -39,6 +39,7 @@ impl ObjStore {
         let next = Epoch::new(listing.highest()).and_then(Epoch::next).ok_or_else(out_of_epochs)?;
         let path = self.objects.path(name, ClaimId::Exclusive(next.get()).key(Part::Record));
         let made = self.objects.create(&path, Bytes::from_static(OPEN), Keep::Loosely).await?;
-        Ok(matches!(made, Created::Exists))
+        // Whoever does not join wants to see it, for it is the highest claim now.
+        Ok(matches!(made, Created::Exists) || self.only.is_none())
     }
 }

@@ -3,12 +3,12 @@
 use lease_core::backend::{
     Broken, Confirmed, Evicted, Installed, Joined, Renewed, Taken, Withdrawn,
 };
-use lease_core::{Backend, BreakNote, Grant, Holding, Judged, LossReason, Policy, State};
+use lease_core::{Backend, BreakNote, Grant, Holding, Judged, LossReason, Policy, Revision, State};
 use lease_objstore::ObjStore;
 use rstest::rstest;
 
 use crate::people::{TTL, World, acquire, exclusive, file, info, name, try_acquire, writer};
-use crate::store::{Op, Then, Watched};
+use crate::store::{Op, Then, Watched, no_answer};
 
 /// A client, its view, and what it was granted at once.
 async fn granted_at_once(world: &World) -> (ObjStore, Watched, Grant) {
@@ -213,4 +213,38 @@ async fn are_not_voided_by_a_listing_of_no_one_moment() {
     store.withdraw(&next.holding).await.unwrap();
     let seen = others.observe(&name()).await.unwrap();
     assert!(seen.epoch >= grant.epoch, "{seen:?}");
+}
+
+/// The claim right above the last grant was given up, and is long over. Whoever was about to end it
+/// when its creation had granted it, as it seemed, may still come and seal it: it must find the mark.
+#[tokio::test]
+async fn that_came_to_nothing_are_not_cleared_away_before_the_next_grant() {
+    let world = World::new();
+    let (store, view) = world.connect().await;
+    let before = acquire(&store, &exclusive()).await;
+    store.withdraw(&before.holding).await.unwrap();
+    // It is made, and its look fails.
+    view.hook(|op, _| if op == Op::List { Then::Fail(no_answer()) } else { Then::Go });
+    let claim = exclusive();
+    store.take(&claim, None, &Policy::expired()).await.unwrap_err();
+    view.hook(|_, _| Then::Go);
+    store.withdraw(&Holding::created(&claim, Revision::new(""))).await.unwrap();
+    let given_up = file(&format!("x-{:016}", before.epoch.next().unwrap().get()));
+    let mark = format!("{given_up}.granted");
+    assert!(view.files().await.contains_key(&mark));
+
+    // A writer holds meanwhile, and exclusives come and go.
+    let others = world.client().await;
+    let mut held = acquire(&others, &writer()).await.holding;
+    let mut highest = 0;
+    for _ in 0..30 {
+        assert!(try_acquire(&store, &exclusive()).await.is_none());
+        held = renewed(&others, &held).await;
+        world.pass(TTL / 2);
+        let files = view.files().await;
+        assert!(files.contains_key(&given_up) && files.contains_key(&mark), "{:?}", files.keys());
+        highest = highest.max(files.keys().filter(|file| file.ends_with(".rel")).count());
+    }
+    assert!((2..25).contains(&highest), "those above it go: {highest}");
+    assert_eq!(held.epoch, Some(before.epoch));
 }

@@ -150,7 +150,11 @@ impl Setting {
         }
         let withdrawn = files.released && files.mark == Some(Mark::Void);
         let passed = claim.n < self.granted(state);
-        passed || withdrawn && Some(claim.n) < highest && self.is_old(files)
+        let granted =
+            |below: &Claim| below.n + 1 == claim.n && below.files.mark == Some(Mark::Granted);
+        // Whoever was about to end it may seal it as granted once its own mark is gone.
+        let kept = state.claims.iter().any(granted);
+        passed || withdrawn && Some(claim.n) < highest && !kept && self.is_old(files)
     }
 
     /// The epoch that writers take.
