@@ -12,7 +12,7 @@ use lease_nats::Nats;
 
 use support::bucket::Bucket;
 use support::server::{OLDEST, Server, shared};
-use support::{SECOND, claim, name};
+use support::{SECOND, acquire, claim, name};
 
 const TTL: std::time::Duration = std::time::Duration::from_secs(60);
 
@@ -58,6 +58,11 @@ async fn join_beside_take(bucket: &Bucket) {
         let (writer, exclusive) =
             (claim(&repo, Mode::Writer, TTL), claim(&repo, Mode::Exclusive, TTL));
         let policy = Policy::expired();
+        // Every other time the name is open to writers, so that each needs one write to be first.
+        if round % 2 == 1 {
+            let opens = acquire(&ann, &claim(&repo, Mode::Writer, TTL)).await;
+            ann.withdraw(&opens.holding).await.unwrap();
+        }
         let joining = ann.join(&writer, &policy);
         let (joined, taken) = tokio::join!(joining, bob.take(&exclusive, None, &policy));
         let joined = match joined.unwrap() {
