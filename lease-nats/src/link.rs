@@ -36,8 +36,6 @@ pub(crate) struct Link {
     servers: usize,
     /// When the connection was last given up for another server.
     moved: Mutex<Option<Moment>>,
-    /// Since when the server has nobody to ask.
-    leaderless: Mutex<Option<Moment>>,
     /// Dropped with the link: the connection's thread then ends.
     _stop: oneshot::Sender<()>,
 }
@@ -69,8 +67,6 @@ impl Link {
         }
         let Opened { client, inbox, runtime } =
             ready.await.map_err(|gone| Error::unreached(KIND, gone))??;
-        // A server that is cut off later tells of none but itself.
-        let servers = options.servers.len().max(client.server_info().connect_urls.len());
         Ok(Self {
             client,
             inbox,
@@ -78,9 +74,8 @@ impl Link {
             clock: Arc::clone(&options.clock),
             patience: options.timeout,
             runtime,
-            servers,
+            servers: options.servers.len(),
             moved: Mutex::default(),
-            leaderless: Mutex::default(),
             _stop: stop,
         })
     }
@@ -132,25 +127,10 @@ impl Link {
         work: impl Future<Output = std::result::Result<T, Failure>>,
     ) -> std::result::Result<T, Failure> {
         let answer = within(&self.clock, self.patience, work).await;
-        let answer = answer.unwrap_or(Err(Failure::TimedOut(self.patience)));
-        let nobody_is_there = matches!(answer, Err(Failure::NoResponders));
-        if matches!(answer, Err(Failure::TimedOut(_))) || self.is_leaderless(nobody_is_there) {
+        answer.unwrap_or_else(|| {
             self.suspect();
-        }
-        answer
-    }
-
-    /// Whether the server has had nobody to ask for so long that it is rather cut off from its cluster
-    /// than in the middle of an election, `now` as it says now. To leave it during one costs nothing.
-    fn is_leaderless(&self, now: bool) -> bool {
-        const LONG: Duration = Duration::from_secs(2);
-        let mut since = self.leaderless.lock().unwrap_or_else(PoisonError::into_inner);
-        if !now {
-            *since = None;
-            return false;
-        }
-        let here = self.clock.now();
-        here.since(*since.get_or_insert(here)) >= LONG
+            Err(Failure::TimedOut(self.patience))
+        })
     }
 
     /// Leaves a server that does not get anything done for another one, if there is one: it may have
