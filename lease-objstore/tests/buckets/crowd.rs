@@ -21,7 +21,9 @@ async fn ten_thousand_that_nobody_cleared_away() {
     const CROWD: usize = 10_000;
     let place = tokio::task::spawn_blocking(Place::on::<Seaweed>).await.unwrap();
     let lives = place.connect().await;
-    let held = acquire(&lives, &claim(Mode::Writer)).await.holding;
+    // Nobody renews it, and the whole of this may take a busy machine minutes.
+    let lasting = Claim { ttl: SECOND * 900, ..claim(Mode::Writer) };
+    let held = acquire(&lives, &lasting).await.holding;
     let dead = |i| {
         let nonce = format!("{i:032x}");
         let body = format!(
@@ -38,7 +40,7 @@ async fn ten_thousand_that_nobody_cleared_away() {
     count.take();
     let start = SystemClock.now();
     let writer = acquire(&store, &claim(Mode::Writer)).await.holding;
-    took_less_than(SECOND * 5, start);
+    took_less_than(SECOND * 20, start);
     // Eleven pages a listing.
     let asked = count.take();
     assert!(!asked.contains("get"), "nobody's file is read: {asked}");
@@ -49,7 +51,7 @@ async fn ten_thousand_that_nobody_cleared_away() {
     let mut draining = None;
     for round in 0..3 {
         let start = SystemClock.now();
-        let claim = self::claim(Mode::Exclusive);
+        let claim = Claim { ttl: SECOND * 120, ..self::claim(Mode::Exclusive) };
         let taken = match &draining {
             None => store.take(&claim, None, &Policy::expired()).await.unwrap(),
             Some(before) => {
@@ -58,7 +60,7 @@ async fn ten_thousand_that_nobody_cleared_away() {
                 store.take(&claim, Some(before), &Policy::expired()).await.unwrap()
             }
         };
-        took_less_than(SECOND * 20, start);
+        took_less_than(SECOND * 60, start);
         let Taken::Draining(now) = taken else { panic!("a writer lives: {taken:?}") };
         let waits_for = now.waiting_for.writers;
         assert!(waits_for + 500 <= left, "round {round}: {waits_for} after {left}");
