@@ -7,7 +7,7 @@
 //! granted could otherwise show neither. (Where two were granted since, the first is gone, and then a
 //! listing begins anew.) A writer's end mark, and the claim of an exclusive that
 //! withdrew before it was granted, is what turns a late heartbeat of its owner away; it stays until
-//! four ttls have passed since.
+//! four ttls have passed since, and right above the highest granted one until another is granted.
 
 use std::time::Duration;
 
@@ -57,8 +57,8 @@ fn ended(listing: &Listing, now: Now, age: Duration) -> Vec<ClaimId> {
     // Released by its owner, which therefore has no request on its way that could still grant it.
     let withdrawn = |files: &Files| files.released && files.mark == Some(Mark::Void);
     let claims = listing.exclusives.range(from..).filter(|(n, _)| **n != from && **n < highest);
-    // The one right above the highest granted one stays: whoever was about to end it may have taken it for
-    // one that its creation granted, and would seal it so once its own mark is gone.
+    // The one right above the highest granted one stays: whoever was about to end it may have taken
+    // it for one that its creation granted, and would seal it so once its own mark is gone.
     let claims = claims.filter(|(n, _)| !listing.follows_a_grant(**n));
     let claims = claims.filter(|(_, files)| withdrawn(files) && is_old(files));
     let claims = claims.map(|(n, _)| ClaimId::Exclusive(*n));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lease_core::{Freshness, Holding, LossReason, Mode};
 
-use crate::listing::{Files, Listing, Mark, Seen};
+use crate::listing::{Listing, Seen};
 use crate::revision::At;
 use crate::time::StoreTime;
 
@@ -85,7 +85,7 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
     }
     // Somebody deleted the mark by hand: the epoch would be given again.
     let granted = mine.mode == Mode::Exclusive && mine.epoch.is_some();
-    if granted && !is_granted(listing, files, at) {
+    if granted && !is_granted(listing, at) {
         return Err(LossReason::StateGone);
     }
     let seen = files.record.clone().ok_or(LossReason::Displaced)?;
@@ -93,28 +93,19 @@ pub(crate) fn own(listing: &Listing, mine: &Holding, at: &At) -> Result<Own, Los
     Ok(Own { seen, drain })
 }
 
-/// Whether one's own exclusive claim is there as a granted one: by its mark, or by being there.
-fn is_granted(listing: &Listing, files: &Files, at: &At) -> bool {
-    let at_once = || at.at_once && at.n.is_some_and(|n| listing.follows_a_grant(n));
-    files.mark.map_or_else(at_once, |mark| mark == Mark::Granted)
-}
-
-/// The fate of an exclusive's claim without a mark that has not ended, `at_once` if its file says
-/// that it is granted by being there. It is not where it stands below another: that was made when this one
-/// was not there yet.
-pub(crate) fn fate(listing: &Listing, n: u64, at_once: bool) -> Mark {
-    let is_granted = at_once && listing.is_granted_at_once(n);
-    if is_granted { Mark::Granted } else { Mark::Void }
+/// Whether one's own exclusive claim is there as a granted one.
+fn is_granted(listing: &Listing, at: &At) -> bool {
+    at.n.is_some_and(|n| listing.is_granted(n, at.at_once))
 }
 
 /// Whether a heartbeat seems to have brought one's own file back after all the state was erased, so
 /// that removing it takes nobody's protection away.
 ///
-/// A granted exclusive whose mark is still there, or the claim below it, was not erased, only `genesis` was; and where an
-/// exclusive waits, a writer's file is left to expire, since it may be what that one waits for.
-pub(crate) fn is_resurrected(listing: &Listing, mine: &Holding, files: &Files, at: &At) -> bool {
+/// An exclusive that is still there as a granted one was not erased, only `genesis` was; and where
+/// an exclusive waits, a writer's file is left to expire, since it may be what that one waits for.
+pub(crate) fn is_resurrected(listing: &Listing, mine: &Holding, at: &At) -> bool {
     match mine.mode {
-        Mode::Exclusive => !is_granted(listing, files, at),
+        Mode::Exclusive => !is_granted(listing, at),
         Mode::Writer => listing.in_the_way().next().is_none(),
     }
 }

@@ -118,10 +118,12 @@ impl Listing {
         before.is_some_and(|files| files.mark == Some(Mark::Granted))
     }
 
-    /// Whether this claim, which says so, is granted by being there.
-    pub(crate) fn is_granted_at_once(&self, n: u64) -> bool {
-        let void = |files: &Files| files.mark == Some(Mark::Void);
-        self.follows_a_grant(n) && !self.is_passed(n) && !self.exclusives.get(&n).is_some_and(void)
+    /// Whether an exclusive's claim is granted: by its mark, or, if its file says so and it has none,
+    /// by being there. Below another it is not: that was made when this one was not there yet.
+    pub(crate) fn is_granted(&self, n: u64, at_once: bool) -> bool {
+        let by_itself = || at_once && self.follows_a_grant(n) && !self.is_passed(n);
+        let mark = self.exclusives.get(&n).and_then(|files| files.mark);
+        mark.map_or_else(by_itself, |mark| mark == Mark::Granted)
     }
 
     /// Whether there is anything of a higher claim: then this one never holds again.

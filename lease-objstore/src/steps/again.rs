@@ -44,7 +44,7 @@ impl ObjStore {
         let writers = listing.live_writers().count();
         // A claim that is granted by being there does not wait for writers: none of these holds yet,
         // or they left their files behind. The usual way finds out.
-        let at_once_no_more = at_once && (writers > 0 || !listing.is_granted_at_once(n));
+        let at_once_no_more = at_once && (writers > 0 || !listing.is_granted(n, at_once));
         if judge::own(&listing, &mine, &at).is_err() || at_once_no_more {
             self.take_claim_back(&mine, n).await?;
             return Ok(None);
@@ -66,8 +66,8 @@ impl ObjStore {
     }
 
     /// Ends a claim that did not hold, as if it had never been made. As void though it may have been
-    /// seen as granted: if it raised the epoch, a writer that is about to open the name below it could be
-    /// overtaken by claim after claim.
+    /// seen as granted: if it raised the epoch, a writer that is about to open the name below it
+    /// could be overtaken by claim after claim.
     async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
         self.memo.forget(mine.nonce);
         self.seal(&mine.name, n, Mark::Void).await?;

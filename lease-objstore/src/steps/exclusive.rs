@@ -188,7 +188,8 @@ impl ObjStore {
                 return Ok(None);
             }
         }
-        Ok(Some(judge::fate(listing, n, at_once)))
+        let is_granted = listing.is_granted(n, at_once);
+        Ok(Some(if is_granted { Mark::Granted } else { Mark::Void }))
     }
 
     /// Decides the fate of a claim, or finds it decided. Retried until it is clear which.

@@ -11,9 +11,9 @@ use lease_core::{
 use object_store::path::Path;
 
 use crate::body::Body;
-use crate::judge::{self, Now, is_over};
+use crate::judge::{Now, is_over};
 use crate::key::{ClaimId, Part};
-use crate::listing::{Files, Listing, Mark, Seen};
+use crate::listing::{Files, Listing, Seen};
 use crate::memo::{DRIFT, Known};
 use crate::objects::nonsense;
 use crate::revision::At;
@@ -36,7 +36,6 @@ const SAMPLE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// One record that counts.
 pub(crate) struct Shown<'l> {
     pub(crate) id: ClaimId,
-    pub(crate) files: &'l Files,
     pub(crate) seen: &'l Seen,
     /// What its file says; nothing if it was not read.
     pub(crate) known: Option<Known>,
@@ -57,19 +56,10 @@ impl Shown<'_> {
         self.body().is_some_and(|body| body.at_once)
     }
 
-    /// Whether an exclusive's claim is granted, by its mark or by being there.
-    fn fate(&self, listing: &Listing) -> Mark {
-        let by_itself = || match self.id {
-            ClaimId::Exclusive(n) => judge::fate(listing, n, self.is_at_once()),
-            ClaimId::Writer(_) => Mark::Void,
-        };
-        self.files.mark.unwrap_or_else(by_itself)
-    }
-
     /// The epoch that this claim gave, if it is an exclusive's and granted.
     fn epoch(&self, listing: &Listing) -> Option<Epoch> {
         match self.id {
-            ClaimId::Exclusive(n) if self.fate(listing) == Mark::Granted => Epoch::new(n),
+            ClaimId::Exclusive(n) if listing.is_granted(n, self.is_at_once()) => Epoch::new(n),
             _ => None,
         }
     }
@@ -83,7 +73,7 @@ impl Shown<'_> {
             ClaimId::Exclusive(n) => (Mode::Exclusive, Some(n)),
             ClaimId::Writer(_) => (Mode::Writer, None),
         };
-        let granted = mode == Mode::Writer || self.fate(listing) == Mark::Granted;
+        let granted = mode == Mode::Writer || self.epoch(listing).is_some();
         let ttl = self.body().map_or(Duration::ZERO, Body::ttl);
         Record {
             nonce: self.nonce(),
@@ -209,10 +199,10 @@ impl ObjStore {
         }
         let writers: Vec<_> = stream::iter(writers).buffered(AT_A_TIME).try_collect().await?;
         all.extend(writers.into_iter().flatten());
-        all.extend(unread.into_iter().map(|(nonce, files, seen)| {
+        all.extend(unread.into_iter().map(|(nonce, _, seen)| {
             let id = ClaimId::Writer(nonce);
             let known = self.memo.body(&self.record_path(name, id));
-            Shown { id, files, seen, known: known.filter(|known| known.stamp == seen.stamp) }
+            Shown { id, seen, known: known.filter(|known| known.stamp == seen.stamp) }
         }));
         Ok(all)
     }
@@ -246,7 +236,7 @@ impl ObjStore {
         if let Ok(body) = known.body.as_ref() {
             same_name(name, &body.name)?;
         }
-        Ok(Some(Shown { id, files, seen, known: Some(known) }))
+        Ok(Some(Shown { id, seen, known: Some(known) }))
     }
 
     /// What an earlier write of the same claim said, if that is good enough: the owner of a claim

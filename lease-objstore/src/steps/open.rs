@@ -17,11 +17,12 @@ use crate::steps::observe::Shown;
 use crate::store::{ObjStore, out_of_epochs};
 
 impl ObjStore {
-    /// At a writer's check, and whenever a client looks that has a writer there: opens the name if nothing else keeps the writer from being
-    /// granted. Whether one has to look again: somebody else's claim came first.
+    /// At a writer's check, and whenever a client looks that has a writer there: opens the name if
+    /// nothing else keeps the writer from being granted. Whether one has to look again, since somebody
+    /// else's claim came first.
     ///
-    /// If a joining writer's own came first it needs no other look: the writer's file was there before, and
-    /// every claim above looks for writers after it.
+    /// If a joining writer's own came first it needs no other look: the writer's file was there
+    /// before, and every claim above looks for writers after it.
     pub(crate) async fn opens_too_late(
         &self,
         name: &Name,

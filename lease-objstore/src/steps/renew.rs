@@ -170,12 +170,11 @@ impl ObjStore {
     /// as it goes: it ends by its ttl otherwise.
     async fn take_back(&self, mine: &Holding, listing: &Listing, how: LossReason) {
         let Some((id, at)) = place(mine) else { return };
-        let Some(files) = listing.files(id).filter(|files| files.unended().is_some()) else {
+        if listing.files(id).is_none_or(|files| files.unended().is_none()) {
             return;
-        };
+        }
         let never_held = mine.mode == Mode::Exclusive && mine.epoch.is_none();
-        let erased =
-            how == LossReason::StateGone && judge::is_resurrected(listing, mine, files, &at);
+        let erased = how == LossReason::StateGone && judge::is_resurrected(listing, mine, &at);
         if !never_held && !erased {
             return;
         }

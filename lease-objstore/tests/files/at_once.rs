@@ -10,12 +10,18 @@ use rstest::rstest;
 use crate::people::{TTL, World, acquire, exclusive, file, info, name, try_acquire, writer};
 use crate::store::{Op, Then, Watched, no_answer};
 
-/// A client, its view, and what it was granted at once.
-async fn granted_at_once(world: &World) -> (ObjStore, Watched, Grant) {
+/// A client that was there last, its view, and what it was granted then.
+async fn was_there_last(world: &World) -> (ObjStore, Watched, Grant) {
     let (store, view) = world.connect().await;
     let before = acquire(&store, &exclusive()).await;
     store.withdraw(&before.holding).await.unwrap();
     view.log();
+    (store, view, before)
+}
+
+/// A client, its view, and what it was granted at once.
+async fn granted_at_once(world: &World) -> (ObjStore, Watched, Grant) {
+    let (store, view, before) = was_there_last(world).await;
     let grant = acquire(&store, &exclusive()).await;
     assert_eq!(view.kinds(), "Create List");
     assert!(grant.epoch > before.epoch);
@@ -97,9 +103,7 @@ async fn are_handed_to_another_process() {
 #[tokio::test]
 async fn do_not_come_after_a_writer() {
     let world = World::new();
-    let (store, view) = world.connect().await;
-    let before = acquire(&store, &exclusive()).await;
-    store.withdraw(&before.holding).await.unwrap();
+    let (store, view, before) = was_there_last(&world).await;
     let (others, theirs) = world.connect().await;
     theirs.log();
     let first = acquire(&others, &writer()).await;
@@ -118,9 +122,7 @@ async fn do_not_come_after_a_writer() {
 #[tokio::test]
 async fn do_not_wait_for_writers() {
     let world = World::new();
-    let (store, view) = world.connect().await;
-    let before = acquire(&store, &exclusive()).await;
-    store.withdraw(&before.holding).await.unwrap();
+    let (store, view, before) = was_there_last(&world).await;
     let others = world.client().await;
     let claim = writer();
     others.register(&claim).await.unwrap();
@@ -220,9 +222,7 @@ async fn are_not_voided_by_a_listing_of_no_one_moment() {
 #[tokio::test]
 async fn that_came_to_nothing_are_not_cleared_away_before_the_next_grant() {
     let world = World::new();
-    let (store, view) = world.connect().await;
-    let before = acquire(&store, &exclusive()).await;
-    store.withdraw(&before.holding).await.unwrap();
+    let (store, view, before) = was_there_last(&world).await;
     // It is made, and its look fails.
     view.hook(|op, _| if op == Op::List { Then::Fail(no_answer()) } else { Then::Go });
     let claim = exclusive();

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures::future::BoxFuture;
 use lease_core::{Backend, Claim, Mode, Token};
 use lease_objstore::ObjStore;
+use rstest::rstest;
 
 use crate::people::{World, acquire, exclusive, info, try_acquire, writer};
 use crate::store::{Op, Then, Watched};
@@ -109,32 +110,20 @@ fn without_the_second_list(view: &Watched, turns: Turns) {
     });
 }
 
+#[rstest]
+#[case::a_writer_and_an_exclusive(writer, || [exclusive(), writer()], 500)]
+#[case::where_the_writer_opens_the_name(exclusive, || [exclusive(), writer()], 500)]
+#[case::two_exclusives(writer, || [keeping(), keeping()], 200)]
+#[case::one_of_which_was_there_last(exclusive, || [keeping(), keeping()], 50)]
 #[tokio::test]
-async fn an_exclusive_and_a_writer_never_hold_at_once() {
-    let (violations, orders) = violations(writer, || [exclusive(), writer()], honest).await;
+async fn two_that_exclude_each_other_never_hold_at_once(
+    #[case] last: fn() -> Claim,
+    #[case] claims: fn() -> [Claim; 2],
+    #[case] at_least: usize,
+) {
+    let (violations, orders) = violations(last, claims, honest).await;
     assert_eq!(violations, 0);
-    assert!(orders > 500, "{orders}");
-}
-
-#[tokio::test]
-async fn nor_where_the_exclusive_was_there_last_and_the_writer_opens_the_name() {
-    let (violations, orders) = violations(exclusive, || [exclusive(), writer()], honest).await;
-    assert_eq!(violations, 0);
-    assert!(orders > 500, "{orders}");
-}
-
-#[tokio::test]
-async fn two_exclusives_never_hold_at_once() {
-    let (violations, orders) = violations(writer, || [keeping(), keeping()], honest).await;
-    assert_eq!(violations, 0);
-    assert!(orders > 200, "{orders}");
-}
-
-#[tokio::test]
-async fn nor_where_one_of_them_was_there_last() {
-    let (violations, orders) = violations(exclusive, || [keeping(), keeping()], honest).await;
-    assert_eq!(violations, 0);
-    assert!(orders > 50, "{orders}");
+    assert!(orders > at_least, "{orders}");
 }
 
 /// The control: these tests see it when a client does not look again after its own write.

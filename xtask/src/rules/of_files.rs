@@ -146,6 +146,10 @@ pub(crate) const OF_FILES: &[Switch] = &[
     },
     Switch {
         rule: "F13",
-        edits: &[edit(JUDGE, "if is_granted {", "if is_granted && listing.is_passed(n) {")],
+        edits: &[edit(
+            EXCLUSIVE,
+            "Ok(Some(if is_granted {",
+            "Ok(Some(if is_granted && listing.is_passed(n) {",
+        )],
     },
 ];
