@@ -106,12 +106,12 @@ fn body() -> object_store::PutPayload {
 async fn bare_exclusive(store: &dyn ObjectStore, folder: &Path, number: u64) -> Duration {
     let (claim, end) = (
         folder.clone().join(format!("x-{number:016}")),
-        folder.clone().join(format!("x-{number:016}.rel")),
+        folder.clone().join(format!("x-{number:016}.fin")),
     );
     let start = Instant::now();
     store.put_opts(&claim, body(), PutMode::Create.into()).await.unwrap();
     list(store, folder).await;
-    store.put(&end, "granted\n".into()).await.unwrap();
+    store.put(&end, "".into()).await.unwrap();
     list(store, folder).await;
     let elapsed = start.elapsed();
     // Not counted, and done by the lease once for several cycles.

@@ -4,7 +4,8 @@
 //! genesis              made once, first: its last-modified is where the name's epochs start
 //! x-<16-digit n>       an exclusive's claim, made by create-if-absent, overwritten by its owner
 //! x-<n>.granted        its fate, made by create-if-absent: granted or void, told apart by size
-//! x-<n>.rel            released by its owner; by its size, whether it had been granted
+//! x-<n>.rel            released by its owner
+//! x-<n>.fin            released by its owner, and it had been granted
 //! x-<n>.kil            condemned by a waiter: over once that is a ttl later than the last heartbeat
 //! x-<n>.brk            broken by an operator, or its process is proven dead: over at once
 //! x-<n>.a<beat>        handed to another process, from the write with this beat
@@ -36,6 +37,8 @@ pub(crate) enum Part {
     /// Granted or void.
     Mark,
     Released,
+    /// Released after it was granted: an exclusive's only.
+    Finished,
     Killed,
     Broken,
     /// Adopted from the write with this beat.
@@ -55,7 +58,7 @@ impl Key {
                     Self::Exclusive(Epoch::new(number.parse().ok()?)?.get(), part)
                 }
                 ("s-", rest) => match split(rest)? {
-                    (_, Part::Mark) => return None,
+                    (_, Part::Mark | Part::Finished) => return None,
                     (nonce, part) => Self::Writer(nonce.parse().ok()?, part),
                 },
                 _ => return None,
@@ -71,6 +74,7 @@ fn split(text: &str) -> Option<(&str, Part)> {
     let part = match part {
         "granted" => Part::Mark,
         "rel" => Part::Released,
+        "fin" => Part::Finished,
         "kil" => Part::Killed,
         "brk" => Part::Broken,
         _ => Part::Adopted(part.strip_prefix('a')?.parse().ok()?),
@@ -96,6 +100,7 @@ impl fmt::Display for Part {
             Self::Record => Ok(()),
             Self::Mark => f.write_str(".granted"),
             Self::Released => f.write_str(".rel"),
+            Self::Finished => f.write_str(".fin"),
             Self::Killed => f.write_str(".kil"),
             Self::Broken => f.write_str(".brk"),
             Self::Adopted(beat) => write!(f, ".a{beat}"),
@@ -133,6 +138,7 @@ mod tests {
     #[case(Key::Exclusive(7, Part::Record), "x-0000000000000007")]
     #[case(Key::Exclusive(1_800_000_000_000_000, Part::Mark), "x-1800000000000000.granted")]
     #[case(Key::Exclusive(7, Part::Released), "x-0000000000000007.rel")]
+    #[case(Key::Exclusive(7, Part::Finished), "x-0000000000000007.fin")]
     #[case(Key::Exclusive(7, Part::Killed), "x-0000000000000007.kil")]
     #[case(Key::Exclusive(7, Part::Broken), "x-0000000000000007.brk")]
     #[case(Key::Exclusive(7, Part::Adopted(3)), "x-0000000000000007.a3")]
@@ -160,6 +166,7 @@ mod tests {
             "x-0000000000000007.rel.rel",
             "s-ABABABABABABABABABABABABABABABAB",
             "s-abababababababababababababababab.granted",
+            "s-abababababababababababababababab.fin",
             "p-ab",
             "Genesis",
             "é"

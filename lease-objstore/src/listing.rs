@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lease_core::{Epoch, Nonce};
 
-use crate::body::{GRANTED, OPEN, VOID};
+use crate::body::{OPEN, VOID};
 use crate::key::{ClaimId, Key, Part};
 use crate::revision::{At, Genesis};
 use crate::time::StoreTime;
@@ -179,12 +179,11 @@ impl Files {
             }
             Part::Mark => self.mark = Some(Mark::of_size(seen.size)),
             Part::Killed => self.killed = Some(seen),
-            Part::Released => {
+            Part::Released => self.released = true,
+            Part::Finished => {
                 self.released = true;
                 // The only mark of a claim that was granted by being there.
-                if seen.size == GRANTED.len() as u64 && self.mark.is_none() {
-                    self.mark = Some(Mark::Granted);
-                }
+                self.mark.get_or_insert(Mark::Granted);
             }
             Part::Broken => self.broken = true,
             Part::Adopted(beat) => self.adopted.push(beat),
@@ -210,6 +209,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::body::GRANTED;
 
     /// A listing of these files; marks by their fate, all else of one byte.
     fn listing(files: &[&str]) -> Listing {
@@ -248,13 +248,13 @@ mod tests {
     #[case::broken(&["genesis", X7, "x-0000000000000007.brk"], &[], 7, 5)]
     // Over or not: its ttl tells.
     #[case::killed(&["genesis", X7, "x-0000000000000007.kil"], &[7], 7, 5)]
-    #[case::released_as_granted(&["genesis", X7, "x-0000000000000007.rel=granted"], &[], 7, 7)]
+    #[case::released_as_granted(&["genesis", X7, "x-0000000000000007.fin"], &[], 7, 7)]
     #[case::its_mark_says_more(
-        &["genesis", X7, "x-0000000000000007.rel=granted", "x-0000000000000007.granted=void"],
+        &["genesis", X7, "x-0000000000000007.fin", "x-0000000000000007.granted=void"],
         &[], 7, 5
     )]
     #[case::and_is_listed_first(
-        &["genesis", X7, "x-0000000000000007.granted=void", "x-0000000000000007.rel=granted"],
+        &["genesis", X7, "x-0000000000000007.granted=void", "x-0000000000000007.fin"],
         &[], 7, 5
     )]
     #[case::open_to_writers(&["genesis", "x-0000000000000007=open"], &[], 7, 5)]

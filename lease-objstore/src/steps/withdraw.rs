@@ -3,7 +3,6 @@
 use lease_core::backend::Withdrawn;
 use lease_core::{Holding, LossReason, Mode, Result};
 
-use crate::body::GRANTED;
 use crate::error::{after_a_write, is_denied};
 use crate::key::{ClaimId, Part};
 use crate::listing::{Listing, Mark};
@@ -74,13 +73,13 @@ impl ObjStore {
     /// so the end mark hits nobody whatever the look shows.
     async fn release(&self, mine: &Holding, n: u64, at: &At) -> Result<Withdrawn> {
         let id = ClaimId::Exclusive(n);
-        let end = self.mark(&mine.name, id, Part::Released, GRANTED);
+        let end = self.mark(&mine.name, id, Part::Finished, b"");
         let (ended, listing) = futures::join!(end, self.list(&mine.name));
         ended?;
         let listing = listing.map_err(after_a_write)?;
         if listing.genesis() != at.genesis {
             // Where its claim went with the state there is nothing that the mark could end.
-            let path = self.objects.path(&mine.name, id.key(Part::Released));
+            let path = self.objects.path(&mine.name, id.key(Part::Finished));
             let there = listing.exclusives.get(&n).is_some_and(|files| files.record.is_some());
             if !there && let Err(error) = self.objects.delete(&path).await {
                 tracing::debug!(name = %mine.name, %error, "an end mark could not be deleted");

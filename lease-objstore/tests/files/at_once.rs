@@ -203,7 +203,7 @@ async fn are_not_voided_by_a_listing_of_no_one_moment() {
     let shown = others.observe(&name()).await.unwrap().exclusive.unwrap();
     store.withdraw(&grant.holding).await.unwrap();
     let next = acquire(&store, &exclusive()).await;
-    let released = file(&format!("x-{:016}.rel", grant.epoch.get()));
+    let released = file(&format!("x-{:016}.fin", grant.epoch.get()));
     let once = std::sync::Mutex::new(true);
     view.hook(move |op, _| match op {
         Op::List if std::mem::take(&mut *once.lock().unwrap()) => Then::Without(released.clone()),

@@ -79,7 +79,7 @@ pub enum Request {
     Mark(u8, Mark),
     /// Put `.rel`.
     Release(Key),
-    /// Put a `.rel` that says that the claim was granted.
+    /// Put `.fin`.
     LetGo(Key),
     /// Put `.kil`.
     Kill(Key),

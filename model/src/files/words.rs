@@ -156,7 +156,8 @@ impl Setting {
             Request::Beat(key) => format!("heartbeat of {}", self.file(key)),
             Request::Mark(n, Mark::Granted) => format!("create of x-{n}.granted"),
             Request::Mark(n, Mark::Void) => format!("create of x-{n}'s void mark"),
-            Request::Release(key) | Request::LetGo(key) => format!("{}.rel", self.file(key)),
+            Request::Release(key) => format!("{}.rel", self.file(key)),
+            Request::LetGo(key) => format!("{}.fin", self.file(key)),
             Request::Kill(key) => format!("{}.kil", self.file(key)),
             Request::Delete(nonce) => format!("deletion of {}", self.file(Key::Writer(nonce))),
         }
