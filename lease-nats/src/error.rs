@@ -73,8 +73,22 @@ pub(crate) mod code {
     pub(crate) const NO_MESSAGE: u32 = 10_037;
     /// There is no such bucket.
     pub(crate) const NO_STREAM: u32 = 10_059;
+    /// The server has no cluster that could decide.
+    pub(crate) const UNAVAILABLE: u32 = 10_008;
     /// A bucket of that name is there with other settings.
     pub(crate) const NAME_IN_USE: u32 = 10_058;
+}
+
+impl Failure {
+    /// Whether the server says that there is nobody whom it could ask: an election, or it is cut off
+    /// from its cluster and knows.
+    pub(crate) const fn is_nobody_there(&self) -> bool {
+        match self {
+            Self::NoResponders => true,
+            Self::JetStream(error) => error.err_code == code::UNAVAILABLE,
+            _ => false,
+        }
+    }
 }
 
 impl ApiError {

@@ -5,6 +5,7 @@ mod connect;
 mod error;
 mod fenced;
 mod key;
+mod leave;
 mod link;
 mod memo;
 mod options;

@@ -1,7 +1,7 @@
 //! The connection: requests and answers, on a thread that nobody else can block.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::connection::State;
@@ -9,13 +9,14 @@ use async_nats::{Client, Event, HeaderMap, Message, ServerError, ServerInfo, Sub
 use bytes::Bytes;
 use futures::StreamExt;
 use lease_core::clock::within;
-use lease_core::{Clock, Error, Moment, Result};
+use lease_core::{Clock, Error, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::Options;
 use crate::connect::refused;
 use crate::error::{Failure, KIND};
+use crate::leave::Leave;
 use crate::replies::{Answers, Replies};
 
 /// What a server answers where nobody listens.
@@ -32,10 +33,7 @@ pub(crate) struct Link {
     clock: Arc<dyn Clock>,
     patience: Duration,
     runtime: Handle,
-    /// How many servers there are to choose from, as far as was told.
-    servers: usize,
-    /// When the connection was last given up for another server.
-    moved: Mutex<Option<Moment>>,
+    leave: Leave,
     /// Dropped with the link: the connection's thread then ends.
     _stop: oneshot::Sender<()>,
 }
@@ -59,7 +57,8 @@ impl Link {
         let replies = Arc::new(Replies::default());
         let (opened, ready) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
-        let living = live(options.clone(), Arc::clone(&replies), opened, stopped);
+        let leave = Leave::new(Arc::clone(&options.clock));
+        let living = live(options.clone(), Arc::clone(&replies), leave.clone(), opened, stopped);
         if options.own_thread {
             start_thread(living)?;
         } else {
@@ -74,8 +73,7 @@ impl Link {
             clock: Arc::clone(&options.clock),
             patience: options.timeout,
             runtime,
-            servers: options.servers.len(),
-            moved: Mutex::default(),
+            leave,
             _stop: stop,
         })
     }
@@ -127,29 +125,22 @@ impl Link {
         work: impl Future<Output = std::result::Result<T, Failure>>,
     ) -> std::result::Result<T, Failure> {
         let answer = within(&self.clock, self.patience, work).await;
-        answer.unwrap_or_else(|| {
-            self.suspect();
-            Err(Failure::TimedOut(self.patience))
-        })
+        answer.unwrap_or(Err(Failure::TimedOut(self.patience)))
     }
 
-    /// Leaves a server that does not get anything done for another one, if there is one: it may have
-    /// stopped, or lost its cluster. Not again soon, for the others may be no better.
-    pub(crate) fn suspect(&self) {
-        const AGAIN: Duration = Duration::from_secs(3);
-        let known = self.servers.max(self.client.server_info().connect_urls.len());
-        let now = self.clock.now();
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        if known < 2 || !self.is_connected() || moved.is_some_and(|at| now.since(at) < AGAIN) {
-            return;
+    /// Takes note of what a request came to: a server that gets nothing done is left for another one.
+    pub(crate) fn judge<T>(&self, answer: &std::result::Result<T, Failure>) {
+        if self.leave.is_due(answer) {
+            self.suspect();
         }
-        *moved = Some(now);
-        let client = self.client.clone();
-        self.runtime.spawn(async move {
-            tracing::debug!("leaving a server that gets nothing done");
-            // It ends with the connection, if that is being closed.
-            let _ = client.force_reconnect().await;
-        });
+    }
+
+    /// Leaves a server that does not get anything done for another one, if there is one.
+    pub(crate) fn suspect(&self) {
+        if self.is_connected() && self.leave.begin() {
+            let (leave, client) = (self.leave.clone(), self.client.clone());
+            self.runtime.spawn(async move { leave.run(&client).await });
+        }
     }
 
     /// The next of several answers.
@@ -233,10 +224,11 @@ fn start_thread(living: impl Future<Output = ()> + Send + 'static) -> Result<()>
 async fn live(
     options: Options,
     replies: Arc<Replies>,
+    leave: Leave,
     opened: oneshot::Sender<Result<Opened>>,
     stopped: oneshot::Receiver<()>,
 ) {
-    let (client, inbox) = match connect(&options, &replies).await {
+    let (client, inbox) = match connect(&options, &replies, leave).await {
         Ok(connected) => connected,
         Err(error) => {
             let _ = opened.send(Err(error));
@@ -252,7 +244,11 @@ async fn live(
     let _ = within(&options.clock, FLUSH, client.flush()).await;
 }
 
-async fn connect(options: &Options, replies: &Arc<Replies>) -> Result<(Client, String)> {
+async fn connect(
+    options: &Options,
+    replies: &Arc<Replies>,
+    leave: Leave,
+) -> Result<(Client, String)> {
     let inbox: Arc<OnceLock<String>> = Arc::default();
     let (events, name) = (Arc::clone(replies), Arc::clone(&inbox));
     let driver = options.driver().await?.event_callback(move |event| {
@@ -267,6 +263,8 @@ async fn connect(options: &Options, replies: &Arc<Replies>) -> Result<(Client, S
         tracing::debug!(%event, "connection");
         std::future::ready(())
     });
+    let driver =
+        driver.reconnect_to_server_callback(move |pool, _| std::future::ready(leave.choose(&pool)));
     let client = driver.connect(options.addresses()?).await.map_err(refused)?;
     let name = inbox.get_or_init(|| client.new_inbox()).clone();
     let mut subscription =

@@ -10,11 +10,11 @@ use futures::StreamExt;
 use lease_core::backend::Watch;
 use lease_core::clock::within;
 use lease_core::{Clock, Error, Name, Result};
-use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::watch::{Receiver, Sender};
 
-use crate::error::{ApiError, Doing, Failure, KIND, translate};
+use crate::error::{Doing, Failure, KIND, translate};
 use crate::key::{ALL, Keys, stem_of};
 use crate::store::Nats;
 use crate::wire::{QUIET, Wire};
@@ -150,10 +150,6 @@ async fn follow(watches: Arc<Watches>, mut messages: Subscriber, clock: Arc<dyn 
 
 /// Makes a consumer that tells of each write from now on, without what was written.
 async fn consume(wire: &Wire) -> Result<Subscriber> {
-    #[derive(Deserialize)]
-    struct Answer {
-        error: Option<ApiError>,
-    }
     let messages = wire.link.subscribe().await?;
     let name = messages.inbox.rsplit('.').next().unwrap_or_default().to_owned();
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -175,11 +171,9 @@ async fn consume(wire: &Wire) -> Result<Subscriber> {
         },
     });
     let what = format!("CONSUMER.CREATE.{}.{name}", wire.stream());
-    let answer: Answer = wire.api(&what, &request).await?;
-    match answer.error {
-        None => Ok(messages.subscriber),
-        Some(error) => Err(translate(error.into(), Doing::Reading)),
-    }
+    let answer = wire.api::<IgnoredAny>(&what, &request).await;
+    answer.map_err(|failure| translate(failure, Doing::Reading))?;
+    Ok(messages.subscriber)
 }
 
 /// Which of the consumer's messages this is, or how many there were.

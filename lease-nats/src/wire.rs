@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lease_core::{Error, Result};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, Doing, Failure, code, translate};
@@ -86,12 +87,6 @@ pub(crate) enum Put {
     Busy,
 }
 
-#[derive(Deserialize)]
-struct Acknowledged {
-    seq: Option<u64>,
-    error: Option<ApiError>,
-}
-
 impl Wire {
     pub(crate) const fn new(link: Link, bucket: String) -> Self {
         Self { link, bucket }
@@ -150,18 +145,15 @@ impl Wire {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Put> {
-        let answer = match self.link.ask(subject, Some(headers), body).await {
-            Ok(answer) => answer,
-            Err(failure) => return Err(self.explain(failure, Doing::Writing).await),
-        };
-        let acknowledged: Acknowledged =
-            parse(&answer).map_err(|failure| translate(failure, Doing::Writing))?;
-        match (acknowledged.seq, acknowledged.error) {
-            (_, Some(error)) if error.is_lost_race() => Ok(Put::Moved),
-            (_, Some(error)) if error.is_in_flight() => Ok(Put::Busy),
-            (_, Some(error)) => Err(translate(error.into(), Doing::Writing)),
-            (Some(seq), None) => Ok(Put::Done(seq)),
-            (None, None) => Err(translate(Failure::Nonsense("no sequence".into()), Doing::Writing)),
+        #[derive(Deserialize)]
+        struct Acknowledged {
+            seq: u64,
+        }
+        match self.ask(subject, Some(headers), body).await {
+            Ok(Acknowledged { seq }) => Ok(Put::Done(seq)),
+            Err(Failure::JetStream(error)) if error.is_lost_race() => Ok(Put::Moved),
+            Err(Failure::JetStream(error)) if error.is_in_flight() => Ok(Put::Busy),
+            Err(failure) => Err(self.explain(failure, Doing::Writing).await),
         }
     }
 
@@ -176,8 +168,7 @@ impl Wire {
     pub(crate) async fn last_of(&self, stream: &str, subject: &str) -> Result<Option<Kept>> {
         #[derive(Deserialize)]
         struct Answer {
-            message: Option<Stored>,
-            error: Option<ApiError>,
+            message: Stored,
         }
         #[derive(Deserialize)]
         struct Stored {
@@ -190,12 +181,12 @@ impl Wire {
         }
 
         let request = json!({ "last_by_subj": subject });
-        let answer: Answer = self.api(&format!("STREAM.MSG.GET.{stream}"), &request).await?;
-        let stored = match (answer.message, answer.error) {
-            (_, Some(error)) if error.err_code == code::NO_MESSAGE => return Ok(None),
-            (_, Some(error)) => return Err(translate(error.into(), Doing::Reading)),
-            (None, None) => return Err(nonsense("no message")),
-            (Some(stored), None) => stored,
+        let stored = match self.api(&format!("STREAM.MSG.GET.{stream}"), &request).await {
+            Ok(Answer { message }) => message,
+            Err(Failure::JetStream(error)) if error.err_code == code::NO_MESSAGE => {
+                return Ok(None);
+            }
+            Err(failure) => return Err(translate(failure, Doing::Reading)),
         };
         let decode = |text| STANDARD.decode(text).map_err(|_| nonsense("not base64"));
         let (headers, body) = (decode(stored.hdrs)?, decode(stored.data)?);
@@ -214,9 +205,9 @@ impl Wire {
                 }
                 None => Value::Null,
             };
-            let answer: Value =
-                self.api(&format!("STREAM.INFO.{}", self.stream()), &request).await?;
-            let page = Info::read(answer, |subject| self.key(subject).map(str::to_owned))
+            let answer = self.api(&format!("STREAM.INFO.{}", self.stream()), &request).await;
+            let page = answer
+                .and_then(|page| Info::read(page, |subject| self.key(subject).map(str::to_owned)))
                 .map_err(|failure| translate(failure, Doing::Reading))?;
             let more = page.more(offset);
             match &mut whole {
@@ -231,15 +222,11 @@ impl Wire {
 
     /// Creates the bucket's stream; false if one of that name is there with other settings.
     pub(crate) async fn create(&self, config: &Value) -> Result<bool> {
-        #[derive(Deserialize)]
-        struct Answer {
-            error: Option<ApiError>,
-        }
-        let answer: Answer = self.api(&format!("STREAM.CREATE.{}", self.stream()), config).await?;
-        match answer.error {
-            None => Ok(true),
-            Some(error) if error.err_code == code::NAME_IN_USE => Ok(false),
-            Some(error) => Err(translate(error.into(), Doing::Reading)),
+        let what = format!("STREAM.CREATE.{}", self.stream());
+        match self.api(&what, config).await {
+            Ok(IgnoredAny) => Ok(true),
+            Err(Failure::JetStream(error)) if error.err_code == code::NAME_IN_USE => Ok(false),
+            Err(failure) => Err(translate(failure, Doing::Reading)),
         }
     }
 
@@ -248,11 +235,22 @@ impl Wire {
         &self,
         what: &str,
         request: &Value,
-    ) -> Result<T> {
+    ) -> std::result::Result<T, Failure> {
         let body = if request.is_null() { Bytes::new() } else { request.to_string().into() };
-        let answer = self.link.ask(format!("$JS.API.{what}"), None, body).await;
+        self.ask(format!("$JS.API.{what}"), None, body).await
+    }
+
+    /// A request to whoever leads, and what its answer says.
+    async fn ask<T: for<'de> Deserialize<'de>>(
+        &self,
+        subject: String,
+        headers: Option<HeaderMap>,
+        body: Bytes,
+    ) -> std::result::Result<T, Failure> {
+        let answer = self.link.ask(subject, headers, body).await;
         let answer = answer.and_then(|answer| parse(&answer));
-        answer.map_err(|failure| translate(failure, Doing::Reading))
+        self.link.judge(&answer);
+        answer
     }
 
     /// Where nobody answered for the bucket: whether there is one at all.
@@ -283,7 +281,18 @@ fn in_order(build: impl Fn() -> HeaderMap) -> HeaderMap {
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<T, Failure> {
-    serde_json::from_slice(&answer.payload).map_err(|error| Failure::Nonsense(error.to_string()))
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: Option<ApiError>,
+    }
+    fn read<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<T, Failure> {
+        let read = serde_json::from_slice(&answer.payload);
+        read.map_err(|error| Failure::Nonsense(error.to_string()))
+    }
+    match read(answer)? {
+        Refusal { error: Some(error) } => Err(error.into()),
+        Refusal { error: None } => read(answer),
+    }
 }
 
 fn nonsense(what: &str) -> Error {

@@ -215,7 +215,7 @@ async fn the_oldest_servers_let_nobody_in_twice_either() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_is_cut_off_lets_nobody_in_twice(#[case] version: Option<&'static str>) {
     let cluster = CutCluster::start(version).await;
-    // Two workers at each server: those at the one that is cut off get nothing until it is healed.
+    // Two workers at each server: those at the one that is cut off have to find another.
     let field = Field::start(&cluster.urls(), 3).await;
     field.goes_on().await;
 
@@ -227,6 +227,37 @@ async fn a_leader_that_is_cut_off_lets_nobody_in_twice(#[case] version: Option<&
     cluster.heal(leader);
     field.goes_on().await;
     field.judge().await;
+}
+
+/// A client whose server is cut off from the others, the bucket's leader or not, goes to one of those:
+/// while the server does not know it and stays silent, and when it knows and says that nobody is there.
+#[rstest]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_at_a_server_that_is_cut_off_goes_to_another(
+    #[values(false, true)] it_leads: bool,
+    #[values(false, true)] it_knows: bool,
+) {
+    let cluster = CutCluster::start(None).await;
+    let urls = cluster.urls();
+    let bucket = Bucket::at(&urls.join(","), 3).await;
+    bucket.connect().await;
+    let what = format!("STREAM.INFO.{}", bucket.stream());
+    let leader = eventually(|| async { leader_of(&bucket.api(&what, &Value::Null).await) }).await;
+    let victim = if it_leads { leader } else { (leader + 1) % 3 };
+    let options = Options::new([urls[victim]], &bucket.bucket).timeout(TIMEOUT);
+    let store = eventually(|| async { connect(options.clone()).await.ok() }).await;
+    let leases = Coordinator::new(Arc::new(store));
+    let takes = || async { leases.exclusive("job").acquire().await.ok() };
+    eventually(takes).await.release().await.unwrap();
+
+    cluster.cut_off(victim);
+    if it_knows {
+        cluster.hang_up(victim);
+    }
+    let start = SystemClock.now();
+    eventually(takes).await.release().await.unwrap();
+    let took = SystemClock.now().since(start);
+    assert!(took < SECOND * 20, "nobody was asked for {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

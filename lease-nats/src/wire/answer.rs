@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::time;
-use crate::error::{ApiError, Failure};
+use crate::error::Failure;
 
 /// A message as the bucket keeps it.
 #[derive(Clone, Debug)]
@@ -107,7 +107,6 @@ impl Info {
             ts: String,
             #[serde(default)]
             total: u64,
-            error: Option<ApiError>,
         }
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -118,9 +117,6 @@ impl Info {
 
         let answer: Answer =
             serde_json::from_value(answer).map_err(|error| Failure::Nonsense(error.to_string()))?;
-        if let Some(error) = answer.error {
-            return Err(error.into());
-        }
         let now = time(&answer.ts).ok_or_else(|| Failure::Nonsense("no time".into()))?;
         Ok(Self {
             settings: answer.config,

@@ -69,6 +69,8 @@ impl Wire {
                 }
             }
         });
-        listed.await.map_err(|failure| translate(failure, Doing::Reading))
+        let listed = listed.await;
+        self.link.judge(&listed);
+        listed.map_err(|failure| translate(failure, Doing::Reading))
     }
 }

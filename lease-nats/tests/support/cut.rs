@@ -27,12 +27,12 @@ impl CutCluster {
             let mine = cables.iter().filter(|(from, ..)| *from == node);
             let mine: Vec<String> =
                 mine.map(|(_, _, cable)| format!("nats://{}", cable.address())).collect();
-            // What they tell each other of themselves leads nowhere: else they would find ways
-            // around the cables.
+            // What they tell each other of their routes leads nowhere: else they would find ways
+            // around the cables. Clients are told of all.
             let config = format!(
                 "server_name: node-{node}\njetstream {{ store_dir: store }}\n\
                  cluster {{ name: cut, listen: \"127.0.0.1:{}\", advertise: \"127.0.0.1:1\", \
-                 no_advertise: true, routes: [{}] }}\n",
+                 routes: [{}] }}\n",
                 routes[node],
                 mine.join(", ")
             );
@@ -48,6 +48,11 @@ impl CutCluster {
     /// Cuts one off from the others, in the middle of whatever they say.
     pub fn cut_off(&self, node: usize) {
         self.of(node).for_each(FaultProxy::black_hole);
+    }
+
+    /// And lets it know.
+    pub fn hang_up(&self, node: usize) {
+        self.of(node).for_each(FaultProxy::reset);
     }
 
     pub fn heal(&self, node: usize) {
