@@ -73,7 +73,7 @@ pub(crate) mod code {
     pub(crate) const NO_MESSAGE: u32 = 10_037;
     /// There is no such bucket.
     pub(crate) const NO_STREAM: u32 = 10_059;
-    /// The server has no cluster that could decide.
+    /// The bucket has no leader that the server could ask.
     pub(crate) const UNAVAILABLE: u32 = 10_008;
     /// A bucket of that name is there with other settings.
     pub(crate) const NAME_IN_USE: u32 = 10_058;

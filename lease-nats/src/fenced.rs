@@ -9,6 +9,7 @@ use bytes::Bytes;
 use lease_core::{Admission, DurableGate, Fence, Result, Token};
 
 use crate::error::busy;
+use crate::hearing::Asks;
 use crate::store::{Nats, TRIES};
 use crate::wire::{EXPECTED, Kept, OPERATION, Put, Wire};
 
@@ -143,7 +144,10 @@ impl Fenced {
             if ended {
                 headers.insert(OPERATION, "DEL");
             }
-            let put = self.wire.publish(self.subject.clone(), headers, body.clone()).await;
+            let put = self
+                .wire
+                .publish(Asks::Elsewhere, self.subject.clone(), headers, body.clone())
+                .await;
             if !matches!(put, Ok(Put::Done(_))) {
                 self.remember(None);
             }
@@ -152,12 +156,11 @@ impl Fenced {
                 return Ok(Write::Stored { sequence: seq });
             }
         }
-        self.wire.link.suspect();
         Err(busy())
     }
 
     async fn look(&self) -> Result<Last> {
-        let kept = self.wire.last_of(&self.stream, &self.subject).await?;
+        let kept = self.wire.last_of(Asks::Elsewhere, &self.stream, &self.subject).await?;
         Ok(kept.map_or_else(Last::default, Last::of))
     }
 

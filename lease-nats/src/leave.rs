@@ -10,14 +10,17 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::{Client, ReconnectToServer, Server};
+use lease_core::clock::within;
 use lease_core::{Clock, Jitter, Moment};
 
-use crate::error::Failure;
-
-/// How long a server has nobody to ask before it is rather cut off than in the middle of an election.
-const STUCK: Duration = Duration::from_secs(2);
-/// How long it is not left again: the others may be no better.
-const AGAIN: Duration = Duration::from_secs(3);
+/// How long a server has nobody to ask before it is rather cut off than in the middle of an election:
+/// most elections are over by then, and a third of the default ttl is left.
+const STUCK: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(7)];
+/// What is further apart than this is no one trouble.
+const GAP: Duration = Duration::from_secs(10);
+/// How long it is not left again, for the others may be no better; twice as long each time that
+/// nothing was decided since.
+const AGAIN: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(60)];
 /// Within this time a new connection has told whose it is.
 const TOLD: Duration = Duration::from_millis(500);
 /// How long another server is looked for.
@@ -32,19 +35,31 @@ pub(crate) struct Leave {
     state: Arc<Mutex<Known>>,
 }
 
-#[derive(Default)]
 struct Known {
-    /// Since when the server has had nobody to ask.
-    stuck: Option<Moment>,
-    /// When it was last left.
+    stuck: Option<Stuck>,
+    /// When the last search ended.
     left: Option<Moment>,
+    /// How long after that none begins.
+    again: Duration,
     /// Where the search was so far, while there is one.
     tried: Option<Vec<String>>,
 }
 
+/// A server through which nothing is decided.
+struct Stuck {
+    server: String,
+    since: Moment,
+    /// When that was last seen.
+    last: Moment,
+    /// For how long that is borne.
+    patience: Duration,
+}
+
 impl Leave {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, jitter: Arc::new(Jitter::system()), state: Arc::default() }
+        let known = Known { stuck: None, left: None, again: AGAIN[0], tried: None };
+        let (jitter, state) = (Arc::new(Jitter::system()), Arc::new(Mutex::new(known)));
+        Self { clock, jitter, state }
     }
 
     fn state(&self) -> MutexGuard<'_, Known> {
@@ -52,88 +67,86 @@ impl Leave {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of what a request came to: whether the server is to be left.
-    pub(crate) fn is_due<T>(&self, answer: &Result<T, Failure>) -> bool {
+    /// The bucket's leader has answered by way of the server.
+    pub(crate) fn decided(&self) {
         let mut state = self.state();
-        match answer {
-            // It may have stopped, or not know yet that it is cut off.
-            Err(Failure::TimedOut(_)) => true,
-            Err(failure) if failure.is_nobody_there() => {
-                let now = self.clock.now();
-                now.since(*state.stuck.get_or_insert(now)) >= STUCK
-            }
-            // These say nothing of the cluster, the last of them nothing yet.
-            Err(Failure::Disconnected | Failure::Closed) => false,
-            Err(Failure::JetStream(error)) if error.is_in_flight() => false,
-            _ => {
-                state.stuck = None;
-                false
-            }
-        }
+        state.stuck = None;
+        state.again = AGAIN[0];
     }
 
-    /// Whether to begin: not while it is being done, and not again soon.
+    /// Nothing was decided by way of this server since then: whether that has been so for too long.
+    pub(crate) fn undecided(&self, server: &str, since: Moment) -> bool {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let is_one = |stuck: &Stuck| stuck.server == server && now.since(stuck.last) <= GAP;
+        let stuck = match state.stuck.take().filter(is_one) {
+            Some(stuck) => Stuck { since: stuck.since.min(since), last: now, ..stuck },
+            None => {
+                let patience = self.jitter.between(STUCK[0], STUCK[1]);
+                Stuck { server: server.to_owned(), since, last: now, patience }
+            }
+        };
+        let is_long = now.since(stuck.since) >= stuck.patience;
+        state.stuck = Some(stuck);
+        is_long
+    }
+
+    /// Whether to look for another server: not while that is being done, and not again soon.
     pub(crate) fn begin(&self) -> bool {
         let now = self.clock.now();
         let mut state = self.state();
-        let lately = state.left.is_some_and(|at| now.since(at) < AGAIN);
-        if lately || state.tried.is_some() {
+        let again = state.again;
+        if state.tried.is_some() || state.left.is_some_and(|at| now.since(at) < again) {
             return false;
         }
-        *state = Known { stuck: None, left: Some(now), tried: Some(Vec::new()) };
+        state.again = (again * 2).min(AGAIN[1]);
+        state.tried = Some(Vec::new());
         true
     }
 
-    /// Goes from server to server until it is another one than now, or all were tried.
-    pub(crate) async fn run(&self, client: &Client) {
-        let left = client.server_info().server_id;
-        let until = self.clock.now().plus(LOOKS);
+    /// Goes from server to server until it is another one than that which is `left`, or all were tried.
+    pub(crate) async fn run(self, client: Client, left: String) {
+        let search = Search(self);
+        let going = search.0.go(&client, &left);
+        within(&search.0.clock, LOOKS, going).await.unwrap_or_default();
+    }
+
+    async fn go(&self, client: &Client, left: &str) {
         // An error ends it with the connection, which is being closed.
         let pool = client.server_pool().await.map_or(0, |pool| pool.len());
-        if pool > 1 {
+        // The driver may have left it by itself meanwhile.
+        let is_there = || client.server_info().server_id == left;
+        while pool > 1 && is_there() && self.has_more(pool) {
             tracing::debug!(server = left, "leaving a server that gets nothing done");
-            while self.has_more(pool)
-                && client.force_reconnect().await.is_ok()
-                && !self.has_arrived(client, &left, until).await
-            {}
+            if client.force_reconnect().await.is_err() {
+                return;
+            }
+            // It is the one on which it stands until the driver has done what it was told.
+            let mut connected = Duration::ZERO;
+            while is_there() && connected < TOLD {
+                self.clock.sleep_until(self.clock.now().plus(STEP)).await;
+                if client.connection_state() == State::Connected {
+                    connected += STEP;
+                }
+            }
         }
-        self.end();
     }
 
     fn has_more(&self, pool: usize) -> bool {
         self.state().tried.as_ref().is_some_and(|tried| tried.len() < pool)
     }
 
-    fn end(&self) {
-        let mut state = self.state();
-        state.tried = None;
-        state.left = Some(self.clock.now());
-    }
-
-    /// Whether the next connection is to another server than the one that was `left`, or none can be had.
-    async fn has_arrived(&self, client: &Client, left: &str, until: Moment) -> bool {
-        // It is the one on which it stands until the driver has done what it was told.
-        let mut connected = Duration::ZERO;
-        while connected < TOLD && self.clock.now() < until {
-            self.clock.sleep_until(self.clock.now().plus(STEP)).await;
-            if client.connection_state() == State::Connected {
-                if client.server_info().server_id != left {
-                    return true;
-                }
-                connected += STEP;
-            }
-        }
-        self.clock.now() >= until
-    }
-
-    /// The server that the driver is to connect to; nothing while none is being left, or when all were
+    /// The server that the driver is to connect to; nothing while none is looked for, or when all were
     /// tried: the driver then goes by its own ways.
     pub(crate) fn choose(&self, pool: &[Server]) -> Option<ReconnectToServer> {
         let mut state = self.state();
         let tried = state.tried.as_mut()?;
-        let new = |server: &&Server| !tried.iter().any(|there| there == server.addr.as_url_str());
-        let left: Vec<_> = pool.iter().filter(new).collect();
-        // By chance, so that all clients of a server do not go to the same one.
+        let is_new = |server: &&Server| !tried.iter().any(|it| it == server.addr.as_url_str());
+        let mut left: Vec<_> = pool.iter().filter(is_new).collect();
+        // Those that are away come last. And by chance, so that all clients of a server do not go to
+        // the same one.
+        let fewest = left.iter().map(|server| server.failed_attempts).min()?;
+        left.retain(|server| server.failed_attempts == fewest);
         let at = usize::from(self.jitter.nonce().as_bytes()[0]).checked_rem(left.len())?;
         let addr = left.get(at)?.addr.clone();
         tried.push(addr.as_url_str().to_owned());
@@ -147,62 +160,88 @@ impl fmt::Debug for Leave {
     }
 }
 
+/// A search, which ends when this drops.
+struct Search(Leave);
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        let now = self.0.clock.now();
+        let mut state = self.0.state();
+        (state.tried, state.stuck, state.left) = (None, None, Some(now));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use lease_core::clock::ManualClock;
-    use rstest::rstest;
 
     use super::*;
-    use crate::error::{ApiError, code};
 
     const SECOND: Duration = Duration::from_secs(1);
-
-    fn api(err_code: u32) -> Failure {
-        ApiError { code: 400, err_code, description: String::new() }.into()
-    }
 
     fn leave() -> (Leave, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new());
         (Leave::new(Arc::clone(&clock) as Arc<dyn Clock>), clock)
     }
 
-    /// A server that led the bucket and is cut off says by turns that a write is on its way, for ever, and
-    /// that there is no cluster.
-    #[rstest]
-    #[case::on_its_way(Err(api(code::WRITE_IN_FLIGHT)), true)]
-    #[case::the_connection_broke(Err(Failure::Closed), true)]
-    #[case::an_answer(Ok(()), false)]
-    #[case::a_refusal(Err(api(code::WRONG_LAST_SEQUENCE)), false)]
-    fn a_server_that_has_nobody_to_ask_is_left(
-        #[values(Failure::NoResponders, api(code::UNAVAILABLE))] nobody: Failure,
-        #[case] between: Result<(), Failure>,
-        #[case] due: bool,
-    ) {
-        let (leave, clock) = leave();
-        let nobody = Err(nobody);
-        assert!(!leave.is_due::<()>(&nobody), "an election");
-        clock.advance(SECOND);
-        assert!(!leave.is_due(&between));
-        clock.advance(SECOND);
-        assert_eq!(leave.is_due::<()>(&nobody), due);
+    /// Nothing is decided at this server from now on, as is seen each second.
+    fn is_left_within(leave: &Leave, clock: &ManualClock, server: &str, seconds: u32) -> bool {
+        (0..=seconds).any(|_| {
+            let now = clock.now();
+            clock.advance(SECOND);
+            leave.undecided(server, now)
+        })
     }
 
     #[test]
-    fn a_silent_one_is_left_at_once_and_not_again_soon() {
+    fn a_server_through_which_nothing_is_decided_is_left() {
         let (leave, clock) = leave();
-        assert!(leave.is_due::<()>(&Err(Failure::TimedOut(SECOND))));
-        assert!(leave.begin());
-        clock.advance(SECOND * 10);
-        assert!(!leave.begin(), "it is being left");
-        leave.end();
-        clock.advance(AGAIN / 2);
-        assert!(!leave.begin());
-        clock.advance(AGAIN);
-        assert!(leave.begin());
+        assert!(!is_left_within(&leave, &clock, "a", 3), "an election");
+        leave.decided();
+        assert!(!is_left_within(&leave, &clock, "a", 3), "another one");
+        assert!(is_left_within(&leave, &clock, "a", 4));
     }
 
     #[test]
-    fn each_server_is_tried_once() {
+    fn each_has_its_own_time_and_one_trouble_is_no_other() {
+        let (leave, clock) = leave();
+        assert!(!is_left_within(&leave, &clock, "a", 3));
+        assert!(!is_left_within(&leave, &clock, "b", 3), "the driver went there");
+        clock.advance(GAP + SECOND);
+        assert!(!is_left_within(&leave, &clock, "b", 3), "an hour later");
+    }
+
+    #[test]
+    fn a_request_without_an_answer_counts_from_when_it_was_sent() {
+        let (leave, clock) = leave();
+        let sent = clock.now();
+        clock.advance(STUCK[1]);
+        assert!(leave.undecided("a", sent));
+    }
+
+    #[test]
+    fn it_is_left_less_and_less_often_while_that_does_not_help() {
+        let (leave, clock) = leave();
+        let searches = |leave: &Leave, seconds: u32| {
+            let begins = (0..seconds).filter(|_| {
+                clock.advance(SECOND);
+                let begins = leave.begin();
+                assert!(!begins || !leave.begin(), "it is being looked for another one");
+                if begins {
+                    drop(Search(leave.clone()));
+                }
+                begins
+            });
+            begins.count()
+        };
+        assert!((5..=7).contains(&searches(&leave, 120)));
+        assert!((1..=2).contains(&searches(&leave, 60)));
+        leave.decided();
+        assert_eq!(searches(&leave, 5), 1);
+    }
+
+    #[test]
+    fn each_server_is_tried_once_and_those_that_are_away_last() {
         let (leave, _) = leave();
         let server = |host: &str, failed_attempts| Server {
             addr: format!("nats://{host}:4222").parse().unwrap(),
@@ -211,14 +250,13 @@ mod tests {
             is_discovered: false,
             last_error: None,
         };
-        // The driver would never go to the one that failed once while the others do not.
-        let pool = [server("a", 0), server("b", 0), server("c", 1)];
+        let pool = [server("a", 0), server("b", 3), server("c", 1), server("d", 0)];
         assert!(leave.choose(&pool).is_none(), "the driver chooses");
         assert!(leave.begin());
-        let chosen = (0..3).map(|_| leave.choose(&pool).unwrap().addr.host().to_owned());
-        let mut chosen: Vec<_> = chosen.collect();
-        chosen.sort();
-        assert_eq!(chosen, ["a", "b", "c"]);
+        let mut chosen: Vec<_> =
+            (0..4).map(|_| leave.choose(&pool).unwrap().addr.host().to_owned()).collect();
+        chosen[..2].sort();
+        assert_eq!(chosen, ["a", "d", "c", "b"]);
         assert!(leave.choose(&pool).is_none());
     }
 }

@@ -4,6 +4,7 @@ mod backend;
 mod connect;
 mod error;
 mod fenced;
+mod hearing;
 mod key;
 mod leave;
 mod link;

@@ -9,7 +9,7 @@ use async_nats::{Client, Event, HeaderMap, Message, ServerError, ServerInfo, Sub
 use bytes::Bytes;
 use futures::StreamExt;
 use lease_core::clock::within;
-use lease_core::{Clock, Error, Result};
+use lease_core::{Clock, Error, Moment, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -101,6 +101,11 @@ impl Link {
         self.replies.asked()
     }
 
+    /// How long a request may take.
+    pub(crate) const fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// The one answer to a request.
     ///
     /// # Cancel safety
@@ -112,34 +117,27 @@ impl Link {
         headers: Option<HeaderMap>,
         body: Bytes,
     ) -> std::result::Result<Message, Failure> {
-        self.in_time(async {
-            let mut answers = self.send(subject, headers, body).await?;
-            self.next(&mut answers).await
-        })
-        .await
+        let mut answers = self.send(subject, headers, body).await?;
+        self.next(&mut answers).await
     }
 
-    /// Bounds the wait for answers.
-    pub(crate) async fn in_time<T>(
-        &self,
-        work: impl Future<Output = std::result::Result<T, Failure>>,
-    ) -> std::result::Result<T, Failure> {
-        let answer = within(&self.clock, self.patience, work).await;
-        answer.unwrap_or(Err(Failure::TimedOut(self.patience)))
+    /// The bucket's leader has answered.
+    pub(crate) fn decided(&self) {
+        self.leave.decided();
     }
 
-    /// Takes note of what a request came to: a server that gets nothing done is left for another one.
-    pub(crate) fn judge<T>(&self, answer: &std::result::Result<T, Failure>) {
-        if self.leave.is_due(answer) {
+    /// Nothing was decided by way of the server since then. If that lasts it is left.
+    pub(crate) fn undecided(&self, since: Moment) {
+        if self.leave.undecided(&self.server().server_id, since) {
             self.suspect();
         }
     }
 
-    /// Leaves a server that does not get anything done for another one, if there is one.
+    /// Leaves a server that gets nothing done for another one, if there is one.
     pub(crate) fn suspect(&self) {
         if self.is_connected() && self.leave.begin() {
-            let (leave, client) = (self.leave.clone(), self.client.clone());
-            self.runtime.spawn(async move { leave.run(&client).await });
+            let left = self.server().server_id;
+            self.runtime.spawn(self.leave.clone().run(self.client.clone(), left));
         }
     }
 

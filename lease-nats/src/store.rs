@@ -191,9 +191,9 @@ impl Nats {
     }
 
     /// A step that was refused over and over because others are on their way. A server that lost its
-    /// cluster says nothing else.
+    /// cluster may say nothing else.
     pub(crate) fn busy(&self) -> Error {
-        self.wire.link.suspect();
+        self.wire.link.undecided(self.wire.link.clock().now());
         busy()
     }
 

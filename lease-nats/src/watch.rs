@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::error::{Doing, Failure, KIND, translate};
+use crate::hearing::Asks;
 use crate::key::{ALL, Keys, stem_of};
 use crate::store::Nats;
 use crate::wire::{QUIET, Wire};
@@ -171,7 +172,7 @@ async fn consume(wire: &Wire) -> Result<Subscriber> {
         },
     });
     let what = format!("CONSUMER.CREATE.{}.{name}", wire.stream());
-    let answer = wire.api::<IgnoredAny>(&what, &request).await;
+    let answer = wire.api::<IgnoredAny>(Asks::Anybody, &what, &request).await;
     answer.map_err(|failure| translate(failure, Doing::Reading))?;
     Ok(messages.subscriber)
 }

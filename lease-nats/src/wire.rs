@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, Doing, Failure, code, translate};
+use crate::hearing::Asks;
 use crate::link::Link;
 use crate::probe;
 
@@ -135,12 +136,13 @@ impl Wire {
             }
             When::Always => leaves.headers(),
         };
-        self.publish(self.subject(key), headers, body).await
+        self.publish(Asks::Leader, self.subject(key), headers, body).await
     }
 
     /// Publishes to any subject that a stream keeps.
     pub(crate) async fn publish(
         &self,
+        asks: Asks,
         subject: String,
         headers: HeaderMap,
         body: Bytes,
@@ -149,7 +151,7 @@ impl Wire {
         struct Acknowledged {
             seq: u64,
         }
-        match self.ask(subject, Some(headers), body).await {
+        match self.ask(asks, subject, Some(headers), body).await {
             Ok(Acknowledged { seq }) => Ok(Put::Done(seq)),
             Err(Failure::JetStream(error)) if error.is_lost_race() => Ok(Put::Moved),
             Err(Failure::JetStream(error)) if error.is_in_flight() => Ok(Put::Busy),
@@ -161,11 +163,16 @@ impl Wire {
     ///
     /// A leader that was cut off and does not know it yet may answer as of before that.
     pub(crate) async fn last(&self, key: &str) -> Result<Option<Kept>> {
-        self.last_of(&self.stream(), &self.subject(key)).await
+        self.last_of(Asks::Leader, &self.stream(), &self.subject(key)).await
     }
 
     /// The same for any subject of any stream.
-    pub(crate) async fn last_of(&self, stream: &str, subject: &str) -> Result<Option<Kept>> {
+    pub(crate) async fn last_of(
+        &self,
+        asks: Asks,
+        stream: &str,
+        subject: &str,
+    ) -> Result<Option<Kept>> {
         #[derive(Deserialize)]
         struct Answer {
             message: Stored,
@@ -181,7 +188,8 @@ impl Wire {
         }
 
         let request = json!({ "last_by_subj": subject });
-        let stored = match self.api(&format!("STREAM.MSG.GET.{stream}"), &request).await {
+        let what = format!("STREAM.MSG.GET.{stream}");
+        let stored = match self.api(asks, &what, &request).await {
             Ok(Answer { message }) => message,
             Err(Failure::JetStream(error)) if error.err_code == code::NO_MESSAGE => {
                 return Ok(None);
@@ -196,6 +204,10 @@ impl Wire {
 
     /// What the bucket's leader says of the bucket, with the keys that match.
     pub(crate) async fn info(&self, filter: Option<&str>) -> Result<Info> {
+        self.info_by(Asks::Anybody, filter).await
+    }
+
+    async fn info_by(&self, asks: Asks, filter: Option<&str>) -> Result<Info> {
         let mut whole: Option<Info> = None;
         loop {
             let offset = whole.as_ref().map_or(0, |info| info.keys.len());
@@ -205,7 +217,8 @@ impl Wire {
                 }
                 None => Value::Null,
             };
-            let answer = self.api(&format!("STREAM.INFO.{}", self.stream()), &request).await;
+            let what = format!("STREAM.INFO.{}", self.stream());
+            let answer = self.api(asks, &what, &request).await;
             let page = answer
                 .and_then(|page| Info::read(page, |subject| self.key(subject).map(str::to_owned)))
                 .map_err(|failure| translate(failure, Doing::Reading))?;
@@ -223,7 +236,7 @@ impl Wire {
     /// Creates the bucket's stream; false if one of that name is there with other settings.
     pub(crate) async fn create(&self, config: &Value) -> Result<bool> {
         let what = format!("STREAM.CREATE.{}", self.stream());
-        match self.api(&what, config).await {
+        match self.api(Asks::Anybody, &what, config).await {
             Ok(IgnoredAny) => Ok(true),
             Err(Failure::JetStream(error)) if error.err_code == code::NAME_IN_USE => Ok(false),
             Err(failure) => Err(translate(failure, Doing::Reading)),
@@ -233,30 +246,31 @@ impl Wire {
     /// A request to JetStream's interface that changes no lease.
     pub(crate) async fn api<T: for<'de> Deserialize<'de>>(
         &self,
+        asks: Asks,
         what: &str,
         request: &Value,
     ) -> std::result::Result<T, Failure> {
         let body = if request.is_null() { Bytes::new() } else { request.to_string().into() };
-        self.ask(format!("$JS.API.{what}"), None, body).await
+        self.ask(asks, format!("$JS.API.{what}"), None, body).await
     }
 
-    /// A request to whoever leads, and what its answer says.
+    /// A request, and what its answer says.
     async fn ask<T: for<'de> Deserialize<'de>>(
         &self,
+        asks: Asks,
         subject: String,
         headers: Option<HeaderMap>,
         body: Bytes,
     ) -> std::result::Result<T, Failure> {
-        let answer = self.link.ask(subject, headers, body).await;
-        let answer = answer.and_then(|answer| parse(&answer));
-        self.link.judge(&answer);
-        answer
+        let answer = async { parse(&self.link.ask(subject, headers, body).await?) };
+        self.link.hear(asks, answer).await
     }
 
     /// Where nobody answered for the bucket: whether there is one at all.
     async fn explain(&self, failure: Failure, doing: Doing) -> Error {
         if matches!(failure, Failure::NoResponders)
-            && let Err(error @ Error::Misconfigured { .. }) = self.info(None).await
+            && let Err(error @ Error::Misconfigured { .. }) =
+                self.info_by(Asks::Elsewhere, None).await
         {
             return error;
         }

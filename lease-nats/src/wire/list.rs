@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Kept, Wire, time};
 use crate::error::{Doing, Failure, translate};
+use crate::hearing::Asks;
 
 /// The last message of each key that was asked for.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ impl Wire {
         let subjects: Vec<String> = filters.iter().map(|filter| self.subject(filter)).collect();
         let request = json!({ "multi_last": subjects }).to_string();
         let subject = format!("$JS.API.DIRECT.GET.{}", self.stream());
-        let listed = self.link.in_time(async {
+        let listed = self.link.hear(Asks::Anybody, async {
             let mut answers = self.link.send(subject, None, request.into()).await?;
             let mut found = Vec::new();
             loop {
@@ -69,8 +70,6 @@ impl Wire {
                 }
             }
         });
-        let listed = listed.await;
-        self.link.judge(&listed);
-        listed.map_err(|failure| translate(failure, Doing::Reading))
+        listed.await.map_err(|failure| translate(failure, Doing::Reading))
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,16 +93,20 @@ pub async fn pass(time: Duration) {
 }
 
 /// Asks until there is an answer, for as long as servers may take to elect a leader.
-pub async fn eventually<T, F>(ask: impl Fn() -> F) -> T
+#[track_caller]
+pub fn eventually<T, F>(ask: impl Fn() -> F) -> impl Future<Output = T>
 where
     F: Future<Output = Option<T>>,
 {
-    let start = SystemClock.now();
-    loop {
-        if let Some(answer) = ask().await {
-            return answer;
+    let (start, caller) = (SystemClock.now(), Location::caller());
+    async move {
+        loop {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            let waited = SystemClock.now().since(start);
+            assert!(waited < SECOND * 100, "it never happened: {caller}");
+            pass(Duration::from_millis(50)).await;
         }
-        assert!(SystemClock.now().since(start) < SECOND * 100, "it never happened");
-        pass(Duration::from_millis(50)).await;
     }
 }
