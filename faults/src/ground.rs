@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
 use crate::backends::Kind;
+use crate::disk::Disk;
 
 /// How many members a cluster has.
 const MEMBERS: usize = 3;
@@ -28,6 +29,8 @@ pub struct Ground {
     servers: Mutex<Servers>,
     /// The ways there. Each is used by one client, or leads to one member.
     pub links: Vec<FaultProxy>,
+    /// The ways between members, where they are others: from which one, to which one.
+    between: Vec<(usize, usize, FaultProxy)>,
     /// The URL for each client.
     pub urls: Vec<String>,
     /// The URL for whoever looks at the end.
@@ -107,6 +110,22 @@ impl Ground {
         meanwhile.await;
         server.resume()
     }
+
+    /// Cuts one off for as long as `meanwhile` takes: from the other nodes of NATS alone; from everybody,
+    /// whom it still reaches, as a member of MongoDB; and from all clients where there is one.
+    pub async fn isolate(&self, which: usize, meanwhile: impl Future<Output = ()> + Send) {
+        let touches = |(from, to, _): &&(usize, usize, FaultProxy)| [*from, *to].contains(&which);
+        let between = self.between.iter().filter(touches).map(|(.., way)| way);
+        let cut: Vec<&FaultProxy> = match &*self.servers.lock().await {
+            Servers::Folder(_) => Vec::new(),
+            Servers::Nats(_) => between.collect(),
+            Servers::Mongo(_) => self.links.get(which).into_iter().collect(),
+            Servers::S3(_) | Servers::Azure(_) => self.links.iter().collect(),
+        };
+        cut.iter().for_each(|way| way.black_hole());
+        meanwhile.await;
+        cut.iter().for_each(|way| way.heal());
+    }
 }
 
 impl Servers {
@@ -122,11 +141,17 @@ impl Servers {
 }
 
 fn folder(clients: usize) -> Result<Ground, Anything> {
-    let folder = tempfile::Builder::new().prefix("leasehold-faults-").tempdir()?;
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.prefix("leasehold-faults-");
+    let folder = match &Disk::here() {
+        Some(disk) => folder.tempdir_in(disk.folder())?,
+        None => folder.tempdir()?,
+    };
     let direct = format!("file://{}", folder.path().display());
     Ok(Ground {
         servers: Mutex::new(Servers::Folder(folder)),
         links: Vec::new(),
+        between: Vec::new(),
         urls: vec![direct.clone(); clients],
         direct,
         environment: Vec::new(),
@@ -149,12 +174,21 @@ fn mongo(clients: usize) -> Result<Ground, Anything> {
     let direct = set.url().replacen("/?", &format!("/{PLACE}?"), 1);
     let urls = vec![direct.clone(); clients];
     let servers = Mutex::new(Servers::Mongo(set));
-    Ok(Ground { servers, links, urls, direct, environment: Vec::new() })
+    Ok(Ground { servers, links, between: Vec::new(), urls, direct, environment: Vec::new() })
 }
 
-/// Each client has a way of its own to each node.
+/// Each client has a way of its own to each node, and each node one to each other.
 async fn nats(clients: usize) -> Result<Ground, Anything> {
-    let cluster = block_in_place(Cluster::start)?;
+    let mut between = Vec::new();
+    let runtime = Handle::current();
+    let cluster = block_in_place(|| {
+        Cluster::start_behind(|from, to, route| {
+            let way = runtime.block_on(FaultProxy::start(route))?;
+            let address = way.address();
+            between.push((from, to, way));
+            Ok(address)
+        })
+    })?;
     let nodes = cluster.url().split(',').map(address_of).collect::<Result<Vec<_>, _>>()?;
     let url = |hosts: &[SocketAddr]| {
         let hosts: Vec<String> = hosts.iter().map(SocketAddr::to_string).collect();
@@ -172,7 +206,7 @@ async fn nats(clients: usize) -> Result<Ground, Anything> {
     }
     let direct = url(&nodes);
     let servers = Mutex::new(Servers::Nats(cluster));
-    Ok(Ground { servers, links, urls, direct, environment: Vec::new() })
+    Ok(Ground { servers, links, between, urls, direct, environment: Vec::new() })
 }
 
 async fn s3(clients: usize) -> Result<Ground, Anything> {
@@ -185,7 +219,8 @@ async fn s3(clients: usize) -> Result<Ground, Anything> {
     let region = s3.region();
     let url = |host| format!("s3://{PLACE}/faults?region={region}&endpoint=http://{host}");
     let (links, urls, direct) = ways(s3.url(), clients, url).await?;
-    Ok(Ground { servers: Mutex::new(Servers::S3(s3)), links, urls, direct, environment })
+    let (servers, between) = (Mutex::new(Servers::S3(s3)), Vec::new());
+    Ok(Ground { servers, links, between, urls, direct, environment })
 }
 
 async fn azure(clients: usize) -> Result<Ground, Anything> {
@@ -198,7 +233,8 @@ async fn azure(clients: usize) -> Result<Ground, Anything> {
     let account = azure.account();
     let url = |host| format!("az://{PLACE}/faults?endpoint=http://{host}/{account}");
     let (links, urls, direct) = ways(azure.url(), clients, url).await?;
-    Ok(Ground { servers: Mutex::new(Servers::Azure(azure)), links, urls, direct, environment })
+    let (servers, between) = (Mutex::new(Servers::Azure(azure)), Vec::new());
+    Ok(Ground { servers, links, between, urls, direct, environment })
 }
 
 /// A way to one server for each client: the ways, their URLs, and the one without any.

@@ -12,6 +12,7 @@
 pub mod backends;
 pub mod chance;
 pub mod client;
+pub mod disk;
 pub mod event;
 pub mod fleet;
 pub mod ground;

@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use faults::backends::Kind;
 use faults::judge::{Verdict, judge};
 use faults::run::{Settings, run};
-use faults::{client, history, newcomer};
+use faults::{client, disk, history, newcomer};
 use leasehold::Jitter;
 
 type Anything = Box<dyn std::error::Error>;
@@ -81,6 +81,17 @@ async fn start(arguments: &Arguments) -> Result<bool, Anything> {
     let Some(kind) = arguments.backend else {
         return side_by_side::run(arguments, seed);
     };
+    if kind == Kind::File
+        && let Some((mut command, _folder)) = disk::again()?
+    {
+        return Ok(command.status()?.success());
+    }
+    if kind == Kind::File && disk::Disk::here().is_none() {
+        eprintln!(
+            "{}: the disk is not filled: this system allows no mount namespaces",
+            kind.name()
+        );
+    }
     let settings = Settings {
         kind,
         storm: Duration::try_from_secs_f64(arguments.minutes * 60.0)?,

@@ -8,11 +8,14 @@ use leasehold::{Clock, Moment};
 use testbed::{Flow, Spoil};
 
 use crate::backends::Kind;
+use crate::disk::Disk;
 use crate::event::{What, Who};
 use crate::fleet::Fleet;
 use crate::ground::Ground;
 use crate::history::Recorder;
 use crate::plan::{self, ClientFault, LinkFault, ServerFault};
+
+type Anything = Box<dyn std::error::Error + Send + Sync>;
 
 /// Who breaks things.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ impl Nemesis {
     /// # Errors
     ///
     /// When something does not get well again.
-    pub async fn storm(&self, time: Duration) -> testbed::Result<()> {
+    pub async fn storm(&self, time: Duration) -> Result<(), Anything> {
         let end = SystemClock.now().plus(time);
         let (half, all) = (self.fleet.places() / 2, self.fleet.places());
         tokio::try_join!(
@@ -43,6 +46,7 @@ impl Nemesis {
             self.hit_clients(half..all, end),
             self.hit_links(end),
             self.hit_servers(end),
+            self.hit_disk(end),
         )?;
         Ok(())
     }
@@ -51,7 +55,7 @@ impl Nemesis {
         &self,
         places: std::ops::Range<usize>,
         end: Moment,
-    ) -> testbed::Result<()> {
+    ) -> Result<(), Anything> {
         if places.is_empty() {
             return Ok(());
         }
@@ -71,7 +75,7 @@ impl Nemesis {
         Ok(())
     }
 
-    async fn hit_links(&self, end: Moment) -> testbed::Result<()> {
+    async fn hit_links(&self, end: Moment) -> Result<(), Anything> {
         let links = &self.ground.links;
         if links.is_empty() {
             return Ok(());
@@ -99,7 +103,7 @@ impl Nemesis {
         Ok(())
     }
 
-    async fn hit_servers(&self, end: Moment) -> testbed::Result<()> {
+    async fn hit_servers(&self, end: Moment) -> Result<(), Anything> {
         let servers = self.ground.servers().await;
         if servers == 0 {
             return Ok(());
@@ -114,7 +118,22 @@ impl Nemesis {
             match step.fault {
                 ServerFault::Restart => self.ground.restart(step.whom, meanwhile).await?,
                 ServerFault::Pause => self.ground.pause(step.whom, meanwhile).await?,
+                ServerFault::Isolate => self.ground.isolate(step.whom, meanwhile).await,
             }
+            self.tell(What::Mends { fault });
+        }
+        Ok(())
+    }
+
+    async fn hit_disk(&self, end: Moment) -> Result<(), Anything> {
+        let Some(disk) = Disk::here() else { return Ok(()) };
+        for step in plan::disk(self.seed, self.kind.ttl()) {
+            if !pause(step.after, end).await {
+                break;
+            }
+            let fault = "a full disk".to_owned();
+            self.tell(What::Spoils { fault: fault.clone() });
+            disk.fill(tokio::time::sleep(step.time)).await?;
             self.tell(What::Mends { fault });
         }
         Ok(())

@@ -48,6 +48,8 @@ pub enum ServerFault {
     Restart,
     /// It is stopped and goes on.
     Pause,
+    /// Its ways to the other members are cut, and their ways to it.
+    Isolate,
 }
 
 /// One step of a lane: after a pause, something is done to one of several for some time.
@@ -123,8 +125,22 @@ pub fn servers(
         let after = ttl + chance.up_to(200, ttl);
         let whom = below(&chance, servers);
         let time = chance.up_to(200, ttl);
-        let fault = if chance.one_in(2) { ServerFault::Restart } else { ServerFault::Pause };
+        let fault = match chance.below(3) {
+            0 => ServerFault::Restart,
+            1 => ServerFault::Pause,
+            _ => ServerFault::Isolate,
+        };
         Step { after, whom, fault, time }
+    })
+}
+
+/// The steps at which the disk runs full.
+pub fn disk(seed: u64, ttl: Duration) -> impl Iterator<Item = Step<()>> {
+    let chance = Chance::of(seed, 4000);
+    std::iter::repeat_with(move || {
+        let after = ttl + chance.up_to(400, ttl);
+        let time = chance.up_to(200, ttl);
+        Step { after, whom: 0, fault: (), time }
     })
 }
 

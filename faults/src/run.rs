@@ -88,7 +88,7 @@ pub async fn run(settings: &Settings) -> Result<Verdict, Anything> {
         fleet: fleet_too,
         recorder: recorder.clone(),
     };
-    nemesis.storm(settings.storm).await?;
+    nemesis.storm(settings.storm).await.map_err(|why| -> Anything { why })?;
     tell(What::Calm);
     fleet.end(&names).await;
     tokio::task::block_in_place(|| newcomer(settings, &ground, &names, &own))?;

@@ -3,6 +3,7 @@
 mod wire;
 
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -72,16 +73,32 @@ impl Cluster {
     ///
     /// When nats-server cannot be had or started.
     pub fn start() -> Result<Self> {
+        Self::start_behind(|_, _, route| Ok(route))
+    }
+
+    /// Starts them, each of which reaches each other one by a way of its own: `front` is told the
+    /// numbers of both, and where the second listens, and says where the first shall connect.
+    ///
+    /// # Errors
+    ///
+    /// When nats-server cannot be had or started, or `front` fails.
+    pub fn start_behind(
+        mut front: impl FnMut(usize, usize, SocketAddr) -> io::Result<SocketAddr>,
+    ) -> Result<Self> {
         let clients: [Port; NODES] = port::free()?;
         let routes: [Port; NODES] = port::free()?;
-        let all_routes: Vec<String> =
-            routes.iter().map(|port| format!("nats://{}", port.address())).collect();
-        let all_routes = all_routes.join(", ");
+        let listen: Vec<SocketAddr> = routes.iter().map(Port::address).collect();
         let addresses: Vec<String> =
             clients.iter().map(|port| port.address().to_string()).collect();
         let mut nodes = Vec::new();
         for (index, ports) in clients.into_iter().zip(routes).enumerate() {
-            nodes.push(Server::start_unready(node(index, ports, &all_routes)?)?);
+            let mut ways = Vec::new();
+            for (other, route) in listen.iter().enumerate().filter(|(other, _)| *other != index) {
+                let way = front(index, other, *route);
+                let way = way.or_remedy("a node's front", "see the reason above")?;
+                ways.push(format!("nats://{way}"));
+            }
+            nodes.push(Server::start_unready(node(index, ports, &ways.join(", "))?)?);
         }
         nodes.iter().try_for_each(Server::wait_until_ready)?;
         let urls: Vec<String> = addresses.iter().map(|host| format!("nats://{host}")).collect();
@@ -105,15 +122,17 @@ impl Cluster {
     }
 }
 
-fn node(index: usize, (client, route): (Port, Port), all_routes: &str) -> Result<Recipe> {
+fn node(index: usize, (client, route): (Port, Port), ways: &str) -> Result<Recipe> {
     let folder = folder::temporary("nats")?;
     let address: SocketAddr = client.address();
-    // Clients go where they are told: what the nodes say of each other would lead around a proxy.
+    // Clients go where they are told: what the nodes say of each other would lead around a proxy. And
+    // so do nodes: what one tells another of its own route leads nowhere.
     let config = format!(
         "server_name: node-{index}\n\
          listen: \"{address}\"\n\
          jetstream {{ store_dir: \"store\" }}\n\
-         cluster {{ name: testbed, listen: \"{}\", no_advertise: true, routes: [{all_routes}] }}\n",
+         cluster {{ name: testbed, listen: \"{}\", advertise: \"127.0.0.1:1\", \
+         no_advertise: true, routes: [{ways}] }}\n",
         route.address()
     );
     let path = folder.path().join("nats.conf");

@@ -5,6 +5,11 @@ use std::process::Command;
 
 use crate::step::{self, Failure, cargo, heading};
 
+/// Two minutes of each kind of store, side by side.
+pub(crate) fn as_ci_does() -> Result<(), Failure> {
+    run(&["--minutes".to_owned(), "2".to_owned()])
+}
+
 /// Runs the harness with these arguments of its own.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     heading("faults");

@@ -34,7 +34,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// What CI runs: lint, doc, features, model, sim, test
+    /// What CI runs: lint, doc, features, model, sim, test, and two minutes of faults
     Ci,
     /// Formatting and clippy, without a warning
     Lint,
@@ -105,7 +105,8 @@ fn run(chore: &Chore) -> Result<(), Failure> {
             features::check()?;
             model::check(false)?;
             simulate::as_ci_does()?;
-            test::everything()
+            test::everything()?;
+            faults::as_ci_does()
         }
         Chore::Lint => check::lint(),
         Chore::Doc => check::doc(),
