@@ -45,10 +45,10 @@ impl Link {
         let mut pending = Pending { link: self, asks, sent: self.clock().now(), answered: false };
         let answer = pending.wait(request).await;
         pending.answered = true;
-        match (Tells::of(&answer), asks) {
-            (Tells::Nobody, Asks::Leader) => self.undecided(self.clock().now()),
-            (Tells::Decision, Asks::Leader) => self.decided(),
-            _ => {}
+        match Tells::of(&answer).from(asks) {
+            Tells::Nobody => self.undecided(self.clock().now()),
+            Tells::Decision => self.decided(),
+            Tells::Nothing => {}
         }
         answer
     }
@@ -103,6 +103,14 @@ impl Tells {
             Err(_) => Self::Nothing,
         }
     }
+
+    /// The same where it was for these.
+    const fn from(self, asks: Asks) -> Self {
+        match asks {
+            Asks::Leader => self,
+            Asks::Anybody | Asks::Elsewhere => Self::Nothing,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +135,15 @@ mod tests {
     #[case::the_connection_broke(Err(Failure::Closed), Tells::Nothing)]
     #[case::none_was_there(Err(Failure::Disconnected), Tells::Nothing)]
     fn an_answer_tells_of_the_servers(#[case] answer: Result<(), Failure>, #[case] tells: Tells) {
-        assert_eq!(Tells::of(&answer), tells);
+        assert_eq!(Tells::of(&answer).from(Asks::Leader), tells);
+    }
+
+    /// A server that is cut off gives its own copy of what the bucket is like, for as long as it is.
+    #[rstest]
+    fn what_does_not_come_from_the_leader_tells_nothing(
+        #[values(Asks::Anybody, Asks::Elsewhere)] asks: Asks,
+        #[values(Ok(()), Err(Failure::NoResponders))] answer: Result<(), Failure>,
+    ) {
+        assert_eq!(Tells::of(&answer).from(asks), Tells::Nothing);
     }
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::{self, Debug, Formatter};
 use std::fs::{self, OpenOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -142,6 +142,15 @@ impl Server {
         let own = self.own.as_mut().ok_or_else(|| not_ours(&self.url))?;
         own.recipe.arguments.extend(more.iter().map(Into::into));
         self.restart()
+    }
+
+    /// Where its files are, to be looked at or changed while it does not run.
+    ///
+    /// # Errors
+    ///
+    /// When it is not ours.
+    pub fn folder(&self) -> Result<&Path> {
+        Ok(self.own()?.recipe.folder.path())
     }
 
     /// What the server printed so far.

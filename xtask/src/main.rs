@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "chores talk to a person at a terminal")]
 
 mod check;
+mod facts;
 mod faults;
 mod features;
 mod metadata;
@@ -44,8 +45,16 @@ enum Chore {
     Features,
     /// Every test, with the real servers
     Test,
-    /// Whether the conformance suite catches every store that is broken on purpose
-    Mutants,
+    /// Whether the conformance suite catches every store that is broken on purpose, and a test every
+    /// fact about a server that the code does not know any more
+    Mutants {
+        /// Only the stores, which takes seconds and no server
+        #[arg(long, conflicts_with = "fact")]
+        stores: bool,
+        /// Only this fact, such as `N3`
+        #[arg(long, value_name = "FACT")]
+        fact: Option<String>,
+    },
     /// Which tests and which seeds find each rule of the protocol, switched off in the code
     Rules {
         /// Only this one, such as `R17`
@@ -114,7 +123,13 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Test => test::everything(),
         Chore::Sim { arguments } => simulate::simulate(arguments),
         Chore::Faults { arguments } => faults::run(arguments),
-        Chore::Mutants => mutants::count(),
+        Chore::Mutants { stores, fact } => {
+            let stores_too = fact.is_none();
+            if stores_too {
+                mutants::count()?;
+            }
+            if *stores { Ok(()) } else { facts::forget(fact.as_deref()) }
+        }
         Chore::Rules { only } => rules::switch_off(only.as_deref()),
         Chore::Model { large } => model::check(*large),
         Chore::Deny { if_installed } => check::deny(*if_installed),

@@ -1,14 +1,13 @@
 //! Switches one rule of the protocol after the other off in a copy of the code, and says what
 //! finds that.
 
+pub(crate) mod copy;
+pub(crate) mod edits;
 mod of_files;
 mod switches;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use crate::step::{Failure, cargo, heading, output_of, workspace};
+use crate::step::{Failure, heading};
+use copy::Copy;
 use of_files::OF_FILES;
 use switches::{OF_THE_CORE, Switch};
 
@@ -20,9 +19,6 @@ pub(crate) fn switches() -> impl Iterator<Item = &'static Switch> {
 /// What nobody has found by then is not found: as many schedules as CI runs.
 const SEEDS: &str = "10000";
 
-/// Without a rule a test may wait for ever, in seconds.
-const PATIENCE: &str = "300";
-
 /// All rules, or one: a line each, as the table in `docs/TESTING.md` has it.
 pub(crate) fn switch_off(only: Option<&str>) -> Result<(), Failure> {
     let copy = Copy::make()?;
@@ -30,11 +26,9 @@ pub(crate) fn switch_off(only: Option<&str>) -> Result<(), Failure> {
     let (mut rules, mut caught) = (0, 0);
     for switch in switches().filter(wanted) {
         heading(&format!("{} off", switch.rule));
-        let before = copy.apply(switch)?;
-        let (tests, seed) = (copy.failing_tests(switch)?, copy.first_seed()?);
-        for (path, text) in before {
-            write(&path, &text)?;
-        }
+        let before = copy.apply(switch.rule, switch.edits)?;
+        let (tests, seed) = (failing_tests(&copy, switch)?, first_seed(&copy)?);
+        Copy::restore(before)?;
         rules += 1;
         caught += usize::from(!tests.is_empty() || seed.is_some());
         for test in &tests {
@@ -46,125 +40,48 @@ pub(crate) fn switch_off(only: Option<&str>) -> Result<(), Failure> {
     if rules == caught { Ok(()) } else { Err(Failure::Rule("a rule was not missed".to_owned())) }
 }
 
-/// The workspace's files, apart from the originals, with a target folder of their own.
-struct Copy(PathBuf);
+/// Of the package that keeps the rule.
+fn failing_tests(copy: &Copy, switch: &Switch) -> Result<Vec<String>, Failure> {
+    const CORE: &[&str] =
+        &["--lib", "--test", "stories", "--test", "own_thread", "--test", "conformance"];
+    const FILES: &[&str] = &["--lib", "--test", "files"];
 
-impl Copy {
-    fn make() -> Result<Self, Failure> {
-        let copy = Self(workspace().join("target/rules"));
-        let mut list = Command::new("git");
-        list.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-        list.current_dir(workspace());
-        for file in String::from_utf8_lossy(&output_of(list)?).lines() {
-            // One that was deleted, but not yet committed as such, is still listed.
-            let Ok(bytes) = fs::read(workspace().join(file)) else { continue };
-            let path = copy.tree().join(file);
-            // What is the same is not written again, so that it is not built again.
-            if fs::read(&path).is_ok_and(|there| there == bytes) {
-                continue;
-            }
-            let wrong = |failure| Failure::Io(path.display().to_string(), failure);
-            fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(wrong)?;
-            fs::write(&path, bytes).map_err(wrong)?;
-        }
-        Ok(copy)
+    let (package, what) = match switch.is_of_files() {
+        true => ("lease-objstore", FILES),
+        false => ("lease-core", CORE),
+    };
+    let mut test = vec!["test", "--package", package, "--no-fail-fast"];
+    if !switch.is_of_files() {
+        test.extend(["--features", "sim"]);
     }
-
-    fn tree(&self) -> PathBuf {
-        self.0.join("tree")
-    }
-
-    /// Breaks the rule; returns the files as they were.
-    fn apply(&self, switch: &Switch) -> Result<Vec<(PathBuf, String)>, Failure> {
-        let mut before = Vec::new();
-        for edit in switch.edits {
-            let path = self.tree().join(edit.file);
-            let text = read(&path)?;
-            if text.matches(edit.kept).count() != 1 {
-                return Err(Failure::Rule(format!("{}: {} is not there", switch.rule, edit.kept)));
-            }
-            write(&path, &text.replace(edit.kept, edit.broken))?;
-            before.push((path, text));
-        }
-        // The first text of a file that was edited twice is the original.
-        before.reverse();
-        Ok(before)
-    }
-
-    /// Of the package that keeps the rule.
-    fn failing_tests(&self, switch: &Switch) -> Result<Vec<String>, Failure> {
-        const CORE: &[&str] =
-            &["--lib", "--test", "stories", "--test", "own_thread", "--test", "conformance"];
-        const FILES: &[&str] = &["--lib", "--test", "files"];
-
-        let (package, what) = match switch.is_of_files() {
-            true => ("lease-objstore", FILES),
-            false => ("lease-core", CORE),
-        };
-        let mut test = vec!["test", "--package", package, "--no-fail-fast"];
-        if !switch.is_of_files() {
-            test.extend(["--features", "sim"]);
-        }
-        self.build(&[&test[..], what, &["--no-run"]].concat())?;
-        let printed = self.printed_by(&[&test[..], what].concat())?;
-        let failed =
-            |line: &str| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned());
-        let mut failing: Vec<String> = printed.lines().filter_map(failed).collect();
-        failing.sort();
-        Ok(failing)
-    }
-
-    fn first_seed(&self) -> Result<Option<String>, Failure> {
-        self.build(&["build", "--package", "simulation"])?;
-        let run = ["run", "--quiet", "--package", "simulation", "--", "--seeds", SEEDS];
-        let printed = self.printed_by(&run)?;
-        let seeds = printed.lines().filter_map(|line| line.strip_prefix("seed "));
-        let number = |line: &&str| line.split(' ').next().and_then(|n| n.parse::<u64>().ok());
-        if let Some(line) = seeds.min_by_key(number) {
-            return Ok(Some(format!("seed {line}")));
-        }
-        // A schedule without an end is found as well, but no line says which it was.
-        let ended = printed.contains(" schedules, ");
-        Ok((!ended).then(|| "seed unknown: a schedule has no end".to_owned()))
-    }
-
-    fn build(&self, arguments: &[&str]) -> Result<(), Failure> {
-        let mut command = self.cargo();
-        command.args(arguments);
-        output_of(command).map(drop)
-    }
-
-    /// What a cargo command printed in the copy, however it ended.
-    fn printed_by(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let cargo = self.cargo();
-        let mut command = Command::new("timeout");
-        command.arg(PATIENCE).arg(cargo.get_program()).args(arguments);
-        command.current_dir(self.tree());
-        command.envs(cargo.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        let wrong = |failure| Failure::Io("timeout".to_owned(), failure);
-        Ok(String::from_utf8_lossy(&command.output().map_err(wrong)?.stdout).into_owned())
-    }
-
-    /// Cargo in the copy, with a folder of its own for what it builds: quickly, and quick enough.
-    fn cargo(&self) -> Command {
-        let mut command = cargo(&[]);
-        command.current_dir(self.tree()).env("CARGO_TARGET_DIR", self.0.join("build"));
-        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "false");
-        command
-    }
+    copy.build(&[&test[..], what, &["--no-run"]].concat())?;
+    let printed = copy.printed_by(&[&test[..], what].concat())?;
+    let failed =
+        |line: &str| Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned());
+    let mut failing: Vec<String> = printed.lines().filter_map(failed).collect();
+    failing.sort();
+    Ok(failing)
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|failure| Failure::Io(path.display().to_string(), failure))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|failure| Failure::Io(path.display().to_string(), failure))
+fn first_seed(copy: &Copy) -> Result<Option<String>, Failure> {
+    copy.build(&["build", "--package", "simulation"])?;
+    let run = ["run", "--quiet", "--package", "simulation", "--", "--seeds", SEEDS];
+    let printed = copy.printed_by(&run)?;
+    let seeds = printed.lines().filter_map(|line| line.strip_prefix("seed "));
+    let number = |line: &&str| line.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+    if let Some(line) = seeds.min_by_key(number) {
+        return Ok(Some(format!("seed {line}")));
+    }
+    // A schedule without an end is found as well, but no line says which it was.
+    let ended = printed.contains(" schedules, ");
+    Ok((!ended).then(|| "seed unknown: a schedule has no end".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::copy::read;
     use super::*;
+    use crate::step::workspace;
 
     /// A change of the code that moves a rule elsewhere takes its switch along.
     #[test]

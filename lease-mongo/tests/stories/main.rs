@@ -13,6 +13,7 @@ mod errors;
 mod fencing;
 mod lost_answers;
 mod repairs;
+mod rolled_back;
 mod waking;
 
 #[path = "../support/mod.rs"]

@@ -20,6 +20,7 @@ mod orders;
 mod permissions;
 mod pool;
 mod races;
+mod rolled_back;
 mod staging;
 mod stale;
 mod strays;

@@ -1,6 +1,7 @@
 //! The rules of leases that are kept as files, and what the code looks like without each.
 
-use super::switches::{Switch, edit};
+use super::edits::edit;
+use super::switches::Switch;
 
 const RENEW: &str = "lease-objstore/src/steps/renew.rs";
 const EXCLUSIVE: &str = "lease-objstore/src/steps/exclusive.rs";

@@ -1,5 +1,7 @@
 //! Each rule of the protocol, and what the code looks like without it.
 
+use super::edits::{Edit, edit};
+
 /// One rule and how it is switched off.
 #[derive(Debug)]
 pub(crate) struct Switch {
@@ -12,18 +14,6 @@ impl Switch {
     pub(crate) fn is_of_files(&self) -> bool {
         self.edits.iter().any(|edit| edit.file.starts_with("lease-objstore/"))
     }
-}
-
-/// One place where the rule is kept, which stands in the file exactly once.
-#[derive(Debug)]
-pub(crate) struct Edit {
-    pub(crate) file: &'static str,
-    pub(crate) kept: &'static str,
-    pub(crate) broken: &'static str,
-}
-
-pub(super) const fn edit(file: &'static str, kept: &'static str, broken: &'static str) -> Edit {
-    Edit { file, kept, broken }
 }
 
 const JOIN: &str = "lease-core/src/handshake/join.rs";

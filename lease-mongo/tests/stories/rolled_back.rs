@@ -1,0 +1,53 @@
+//! The store goes back to an older state: somebody restored a backup.
+
+use lease_core::backend::{Confirmed, Renewed, Taken, Withdrawn};
+use lease_core::clock::SystemClock;
+use lease_core::{Backend, Claim, Clock, Grant, Mode, Policy};
+use lease_mongo::Mongo;
+use mongodb::bson::{Document, doc};
+use std::time::Duration;
+
+use crate::support::wire::claim;
+use crate::support::{connected, fresh_database, shell, url};
+
+const TTL: Duration = Duration::from_secs(2);
+
+fn exclusive() -> Claim {
+    Claim { ttl: TTL, ..claim("a", Mode::Exclusive) }
+}
+
+async fn try_take(mongo: &Mongo) -> Option<Grant> {
+    match mongo.take(&exclusive(), None, &Policy::expired()).await.expect("an answer") {
+        Taken::Granted(grant) => Some(grant),
+        _ => None,
+    }
+}
+
+/// Ann held when the backup was made. Bob, whose grant is not in it, learns at his next look that he does
+/// not hold; what Ann held counts for her ttl, and what comes after it is above that.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_came_after_the_backup_is_told_and_who_held_in_it_is_respected() {
+    let database = fresh_database();
+    let (ann, bob) = (connected(&database).await, connected(&database).await);
+    let carl = connected(&database).await;
+    let shell = shell(&url(&database).replace("&timeoutMS=10000", "")).await;
+    let leases = shell.database(&database).collection::<Document>("leases");
+
+    let anns = try_take(&ann).await.expect("it is free");
+    let backup =
+        leases.find_one(doc! { "_id": "a" }).await.expect("an answer").expect("it is there");
+    assert_eq!(ann.withdraw(&anns.holding).await.expect("an answer"), Withdrawn::Removed);
+    let bobs = try_take(&bob).await.expect("it is free");
+    assert!(bobs.epoch > anns.epoch);
+
+    leases.replace_one(doc! { "_id": "a" }, &backup).await.expect("an answer");
+    let confirmed = bob.confirm(&bobs.holding).await.expect("an answer");
+    assert!(matches!(confirmed, Confirmed::Lost(_)), "{confirmed:?}");
+    let renewed = bob.renew(&[bobs.holding.next_beat()]).await.remove(0).expect("an answer");
+    assert!(matches!(renewed, Renewed::Lost(_)), "{renewed:?}");
+
+    assert!(try_take(&carl).await.is_none(), "she may hold");
+    SystemClock.sleep_until(SystemClock.now().plus(TTL * 2)).await;
+    let carls = try_take(&carl).await.expect("her ttl is over");
+    assert!(carls.epoch > anns.epoch);
+}

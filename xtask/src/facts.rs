@@ -1,0 +1,101 @@
+//! Forgets one fact about a server after the other, in a copy of the code, and runs the test that
+//! must notice: what the servers really do is no part of the protocol, so no rule's switch finds it.
+
+mod of_buckets;
+mod of_mongo;
+mod of_nats;
+
+use crate::rules::copy::Copy;
+use crate::rules::edits::Edit;
+use crate::step::{Failure, heading};
+
+/// What a server does that the code must know, and what the code looks like that does not.
+#[derive(Debug)]
+pub(crate) struct Fact {
+    /// `M` for MongoDB, `N` for NATS, `B` for buckets and folders, with a number.
+    pub(crate) id: &'static str,
+    pub(crate) edits: &'static [Edit],
+    /// The test that notices: its package, its target as cargo wants it, and its whole name there.
+    pub(crate) package: &'static str,
+    pub(crate) target: &'static [&'static str],
+    pub(crate) test: &'static str,
+}
+
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Fact> {
+    of_mongo::FACTS.iter().chain(of_nats::FACTS).chain(of_buckets::FACTS)
+}
+
+/// All facts, or one: a line each, and the sum.
+pub(crate) fn forget(only: Option<&str>) -> Result<(), Failure> {
+    let copy = Copy::make()?;
+    let facts: Vec<_> = all().filter(|fact| only.is_none_or(|id| id == fact.id)).collect();
+    heading("nothing forgotten");
+    // What fails anyway notices nothing.
+    for fact in &facts {
+        if !passes(&copy, fact)? {
+            return Err(Failure::Rule(format!("{} fails as it is", fact.test)));
+        }
+    }
+    let mut missed = 0;
+    for fact in &facts {
+        heading(&format!("{} forgotten", fact.id));
+        let before = copy.apply(fact.id, fact.edits)?;
+        let passes = passes(&copy, fact);
+        Copy::restore(before)?;
+        let noticed = !passes?;
+        missed += usize::from(noticed);
+        println!("{}: {} {}", fact.id, if noticed { "noticed by" } else { "NOT by" }, fact.test);
+    }
+    println!("\n{} facts, {missed} missed when they are forgotten", facts.len());
+    let all = facts.len() == missed;
+    if all { Ok(()) } else { Err(Failure::Rule("a fact was not missed".to_owned())) }
+}
+
+/// Whether the test of a fact passes in the copy as it stands.
+fn passes(copy: &Copy, fact: &Fact) -> Result<bool, Failure> {
+    let test = [&["test", "--package", fact.package, "--all-features"], fact.target].concat();
+    copy.build(&[&test[..], &["--no-run"]].concat())?;
+    let printed = copy.printed_by(&[&test[..], &["--", "--exact", fact.test]].concat())?;
+    if !printed.contains("running 1 test") {
+        return Err(Failure::Rule(format!("{} is not there", fact.test)));
+    }
+    Ok(printed.contains(&format!("test {} ... ok", fact.test)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+    use crate::step::workspace;
+
+    #[test]
+    fn every_fact_finds_its_place() {
+        for fact in all() {
+            for edit in fact.edits {
+                let text = fs::read_to_string(workspace().join(edit.file)).unwrap_or_default();
+                let found = text.matches(edit.kept).count();
+                assert_eq!(found, 1, "{}, in {}: {}", fact.id, edit.file, edit.kept);
+            }
+        }
+    }
+
+    #[test]
+    fn each_is_told_on_the_page() {
+        let page = fs::read_to_string(workspace().join("docs/TESTING.md")).unwrap_or_default();
+        let rows: BTreeSet<_> = page
+            .lines()
+            .filter_map(|line| {
+                let (id, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
+                let test = rest.trim_end_matches([' ', '|']).rsplit(" | ").next()?;
+                Some((id.to_owned(), test.trim_matches('`').to_owned()))
+            })
+            .collect();
+        for fact in all() {
+            let row = (fact.id.to_owned(), fact.test.to_owned());
+            assert!(rows.contains(&row), "{} is not told as {row:?}", fact.id);
+        }
+    }
+}
