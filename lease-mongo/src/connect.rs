@@ -23,6 +23,9 @@ const MIN_TTL: Duration = Duration::from_millis(100);
 
 /// Connections at the most, where the URL does not say.
 const POOL: u32 = 32;
+/// Whatever the URL says: the stream of changes that waiters share keeps one for as long as somebody
+/// waits, and renewals would not get their turn.
+const LEAST_POOL: u32 = 2;
 
 /// Opens a deployment and checks what leases need of it.
 ///
@@ -87,7 +90,9 @@ async fn driver_options(options: &Options) -> Result<ClientOptions> {
         None => return Err(nonsense("the name servers did not answer in time")),
     };
     driver.app_name.get_or_insert_with(|| "leasehold".to_owned());
-    driver.max_pool_size.get_or_insert(POOL);
+    // Zero is the driver's word for any number.
+    let pool = driver.max_pool_size.unwrap_or(POOL);
+    driver.max_pool_size = Some(if pool == 0 { 0 } else { pool.max(LEAST_POOL) });
     if let Some(adjust) = &options.adjust {
         adjust(&mut driver);
     }

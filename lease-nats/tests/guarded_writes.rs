@@ -31,6 +31,20 @@ async fn writes(lease: &Lease, made: &AtomicUsize) -> Result<(), Error> {
     lease.guard(write).await.map(|_| ())
 }
 
+/// The runtime in which the client was made has one thread, and that one does something else for longer
+/// than three ttls: neither the keeper nor the connection waits for it. (Case 10.)
+#[tokio::test(flavor = "current_thread")]
+async fn a_blocked_runtime_does_not_keep_renewals_waiting() {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let lease = leases(bucket.connect().await).exclusive("store").acquire().await.unwrap();
+    let until = SystemClock.now().plus(TTL * 3);
+    while SystemClock.now() < until {
+        std::thread::park_timeout(until.since(SystemClock.now()));
+    }
+    lease.check().unwrap();
+    lease.confirm().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_took_over_lets_the_old_holder_finish_first() {
     let bucket = Bucket::at(shared().url(), 1).await;

@@ -183,4 +183,11 @@ pub(super) const FACTS: &[Fact] = &[
         target: TIMES,
         test: "a_record_that_ran_out_is_still_there::mode_2_Mode__Exclusive::is_renewed_2_true",
     },
+    Fact {
+        id: "N13",
+        edits: &[edit(LINK, "if options.own_thread {", "if false {")],
+        package: PACKAGE,
+        target: &["--test", "guarded_writes"],
+        test: "a_blocked_runtime_does_not_keep_renewals_waiting",
+    },
 ];
