@@ -11,6 +11,7 @@ mod guarded;
 mod json;
 mod killed;
 mod losing;
+mod manual;
 #[cfg(any(feature = "mongo", feature = "nats", feature = "aws"))]
 mod on_a_server;
 #[cfg(feature = "mongo")]

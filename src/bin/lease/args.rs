@@ -22,6 +22,20 @@ pub(crate) enum Action {
     Status(Status),
     List(List),
     Break(Break),
+    /// Print what a shell needs to complete this command's words
+    ///
+    /// For bash: lease completions bash > /etc/bash_completion.d/lease
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, of this command or of one of its subcommands
+    ///
+    /// To read it at once: lease man run | man -l -
+    Man {
+        /// Which subcommand, such as run
+        command: Option<String>,
+    },
     #[command(name = "__exec", hide = true)]
     Exec(Exec),
     #[command(name = "__watchdog", hide = true)]

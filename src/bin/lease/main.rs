@@ -12,6 +12,7 @@ mod group;
 mod guard;
 mod itself;
 mod list;
+mod manual;
 mod order;
 mod run;
 mod shared_clock;
@@ -49,6 +50,8 @@ fn main() -> ExitCode {
         Action::Status(status) => on_a_runtime(status::status(status)),
         Action::List(list) => on_a_runtime(list::list(list)),
         Action::Break(which) => on_a_runtime(break_::break_(which)),
+        Action::Completions { shell } => manual::completions(shell),
+        Action::Man { command } => manual::man(command.as_deref()),
     };
     match ended {
         Ok(code) => code.into(),

@@ -1,0 +1,50 @@
+//! `lease completions` and `lease man`: what a package of the command installs beside it.
+
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::args::Cli;
+use crate::exit::{Cause, Failure};
+use crate::tell::print;
+
+/// Prints what a shell needs to complete the command's words.
+pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut seen(), "lease", &mut script);
+    print(String::from_utf8_lossy(&script))?;
+    Ok(0)
+}
+
+/// Prints the page of the command, or that of one of its subcommands.
+pub(crate) fn man(of: Option<&str>) -> Result<u8, Failure> {
+    let mut whole = seen();
+    whole.build();
+    let page = match of {
+        None => whole,
+        Some(name) => {
+            let none = || format!("`lease {name}` is not there: see `lease --help` for what is");
+            let found = whole.find_subcommand(name).cloned();
+            found.ok_or_else(|| Failure::new(Cause::Usage, none()))?
+        }
+    };
+    let mut text = Vec::new();
+    let written = Man::new(page).render(&mut text);
+    written.map_err(|error| Failure::system("the page cannot be written", error))?;
+    print(String::from_utf8_lossy(&text))?;
+    Ok(0)
+}
+
+/// The command without what it calls only itself by.
+fn seen() -> Command {
+    let whole = Cli::command();
+    let parts: Vec<_> =
+        whole.get_subcommands().filter(|part| !part.is_hide_set()).cloned().collect();
+    let mut seen = Command::new("lease");
+    for part in parts {
+        seen = seen.subcommand(part);
+    }
+    let about = whole.get_about().cloned().unwrap_or_default();
+    let after = whole.get_after_help().cloned().unwrap_or_default();
+    seen.version(env!("CARGO_PKG_VERSION")).about(about).after_help(after)
+}
