@@ -140,7 +140,7 @@ pub(super) const FACTS: &[Fact] = &[
             "",
         )],
         package: PACKAGE,
-        target: LOST_ANSWERS,
+        target: RESTARTS,
         test: "what_is_asked_meanwhile_is_never_sent",
     },
     Fact {
