@@ -79,15 +79,19 @@ pub fn again() -> io::Result<Option<(Command, TempDir)>> {
     if Disk::here().is_some() {
         return Ok(None);
     }
-    let mut trial = Command::new("unshare");
-    trial.args(NAMESPACE).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
+    let folder = tempfile::Builder::new().prefix("leasehold-disk-").tempdir()?;
+    let mount = format!("mount -t tmpfs -o size={SIZE} none \"$0\" && exec \"$@\"");
+    let on_it = || {
+        let mut command = Command::new("unshare");
+        command.args(NAMESPACE).args(["sh", "-c", &mount]).arg(folder.path());
+        command
+    };
+    let mut trial = on_it();
+    trial.arg("true").stdout(Stdio::null()).stderr(Stdio::null());
     if !trial.status().is_ok_and(|status| status.success()) {
         return Ok(None);
     }
-    let folder = tempfile::Builder::new().prefix("leasehold-disk-").tempdir()?;
-    let mount = format!("mount -t tmpfs -o size={SIZE} none \"$0\" && exec \"$@\"");
-    let mut command = Command::new("unshare");
-    command.args(NAMESPACE).args(["sh", "-c", &mount]).arg(folder.path());
+    let mut command = on_it();
     command.arg(env::current_exe()?).args(env::args_os().skip(1)).env(VARIABLE, folder.path());
     Ok(Some((command, folder)))
 }

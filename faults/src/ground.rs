@@ -111,17 +111,16 @@ impl Ground {
         server.resume()
     }
 
-    /// Cuts one off for as long as `meanwhile` takes: from the other nodes of NATS alone; from everybody,
-    /// whom it still reaches, as a member of MongoDB; and from all clients where there is one.
+    /// Whether members reach each other by ways of their own.
+    #[must_use]
+    pub fn has_ways_between(&self) -> bool {
+        !self.between.is_empty()
+    }
+
+    /// Cuts one off from the others alone, for as long as `meanwhile` takes.
     pub async fn isolate(&self, which: usize, meanwhile: impl Future<Output = ()> + Send) {
         let touches = |(from, to, _): &&(usize, usize, FaultProxy)| [*from, *to].contains(&which);
-        let between = self.between.iter().filter(touches).map(|(.., way)| way);
-        let cut: Vec<&FaultProxy> = match &*self.servers.lock().await {
-            Servers::Folder(_) => Vec::new(),
-            Servers::Nats(_) => between.collect(),
-            Servers::Mongo(_) => self.links.get(which).into_iter().collect(),
-            Servers::S3(_) | Servers::Azure(_) => self.links.iter().collect(),
-        };
+        let cut: Vec<_> = self.between.iter().filter(touches).map(|(.., way)| way).collect();
         cut.iter().for_each(|way| way.black_hole());
         meanwhile.await;
         cut.iter().for_each(|way| way.heal());

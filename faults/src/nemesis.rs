@@ -108,7 +108,9 @@ impl Nemesis {
         if servers == 0 {
             return Ok(());
         }
-        for step in plan::servers(self.seed, servers, self.kind.ttl()) {
+        for step in
+            plan::servers(self.seed, servers, self.kind.ttl(), self.ground.has_ways_between())
+        {
             if !pause(step.after, end).await {
                 break;
             }

@@ -114,18 +114,20 @@ pub fn links(seed: u64, links: usize, ttl: Duration) -> impl Iterator<Item = Ste
     })
 }
 
-/// The steps that hit the servers, one at a time: most of them always live.
+/// The steps that hit the servers, one at a time: most of them always live. Where there are ways between
+/// them they are cut off as well.
 pub fn servers(
     seed: u64,
     servers: usize,
     ttl: Duration,
+    ways_between: bool,
 ) -> impl Iterator<Item = Step<ServerFault>> {
     let chance = Chance::of(seed, 3000);
     std::iter::repeat_with(move || {
         let after = ttl + chance.up_to(200, ttl);
         let whom = below(&chance, servers);
         let time = chance.up_to(200, ttl);
-        let fault = match chance.below(3) {
+        let fault = match chance.below(if ways_between { 3 } else { 2 }) {
             0 => ServerFault::Restart,
             1 => ServerFault::Pause,
             _ => ServerFault::Isolate,
@@ -158,7 +160,8 @@ mod tests {
     fn a_seed_repeats_its_plan() {
         let of = |seed| {
             let clients = clients(seed, 0..3, TTL, TTL).take(50);
-            let (links, servers) = (links(seed, 6, TTL).take(50), servers(seed, 3, TTL).take(50));
+            let (links, servers) =
+                (links(seed, 6, TTL).take(50), servers(seed, 3, TTL, true).take(50));
             let all = (clients.collect::<Vec<_>>(), links.collect::<Vec<_>>());
             (all, servers.collect::<Vec<_>>())
         };

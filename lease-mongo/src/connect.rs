@@ -90,12 +90,12 @@ async fn driver_options(options: &Options) -> Result<ClientOptions> {
         None => return Err(nonsense("the name servers did not answer in time")),
     };
     driver.app_name.get_or_insert_with(|| "leasehold".to_owned());
-    // Zero is the driver's word for any number.
-    let pool = driver.max_pool_size.unwrap_or(POOL);
-    driver.max_pool_size = Some(if pool == 0 { 0 } else { pool.max(LEAST_POOL) });
     if let Some(adjust) = &options.adjust {
         adjust(&mut driver);
     }
+    // Zero is the driver's word for any number.
+    let pool = driver.max_pool_size.unwrap_or(POOL);
+    driver.max_pool_size = Some(if pool == 0 { 0 } else { pool.max(LEAST_POOL) });
     let at_most = |given: Option<Duration>, limit: Duration| {
         Some(given.map_or(limit, |given| given.min(limit)))
     };

@@ -9,19 +9,23 @@ use lease_core::clock::within;
 use crate::error::Failure;
 use crate::link::Link;
 
-/// A server that has not answered for so long is left for another one; the answer is still waited for.
+/// A server from which nothing at all has come for so long is left for another one.
 const SILENCE: Duration = Duration::from_secs(3);
-/// A request that is dropped without an answer after so long tells of a silent server as well: its
+/// A request that is dropped without an answer after so long tells as much as one that times out: its
 /// caller has less patience.
 const SLOW: Duration = Duration::from_secs(2);
+/// And after so long, if nothing else has come meanwhile.
+const SHORT: Duration = Duration::from_millis(250);
 
 /// Whom a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// Whoever leads the bucket: its answer shows that the server reaches it.
+    /// Whoever leads the bucket, to write.
     Leader,
-    /// Any server that keeps the bucket, be it cut off: only silence tells something.
+    /// Who leads, or a server that was cut off with what it has: that it answers shows nothing.
     Anybody,
+    /// A copy, which a bucket need not offer: only silence tells something.
+    Copy,
     /// Another stream's servers, or a second question about a first failure: they tell nothing.
     Elsewhere,
 }
@@ -31,6 +35,7 @@ struct Pending<'l> {
     link: &'l Link,
     asks: Asks,
     sent: Moment,
+    heard: u64,
     answered: bool,
 }
 
@@ -42,12 +47,14 @@ impl Link {
         asks: Asks,
         request: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let mut pending = Pending { link: self, asks, sent: self.clock().now(), answered: false };
+        let (sent, heard) = (self.clock().now(), self.heard());
+        let mut pending = Pending { link: self, asks, sent, heard, answered: false };
         let answer = pending.wait(request).await;
         pending.answered = true;
         match Tells::of(&answer).from(asks) {
             Tells::Nobody => self.undecided(self.clock().now()),
             Tells::Decision => self.decided(),
+            Tells::Silence => self.suspect(),
             Tells::Nothing => {}
         }
         answer
@@ -65,7 +72,8 @@ impl Pending<'_> {
         if let Some(answer) = within(clock, silence, &mut request).await {
             return answer;
         }
-        if self.asks != Asks::Elsewhere {
+        // What is on its way ends without an answer when a server is left.
+        if self.asks != Asks::Elsewhere && self.is_all_silent() {
             self.link.suspect();
         }
         let answer = within(clock, patience.saturating_sub(silence), request).await;
@@ -73,10 +81,20 @@ impl Pending<'_> {
     }
 }
 
+impl Pending<'_> {
+    /// Whether nothing at all has come since it was sent.
+    fn is_all_silent(&self) -> bool {
+        self.link.heard() == self.heard
+    }
+}
+
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let slow = || self.link.clock().now().since(self.sent) >= SLOW;
-        if !self.answered && self.asks != Asks::Elsewhere && slow() {
+        if self.answered || self.asks == Asks::Elsewhere {
+            return;
+        }
+        let waited = self.link.clock().now().since(self.sent);
+        if waited >= SLOW || waited >= SHORT && self.is_all_silent() {
             self.link.undecided(self.sent);
         }
     }
@@ -85,10 +103,13 @@ impl Drop for Pending<'_> {
 /// What an answer tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// There is somebody who decides, whatever he has decided.
+    /// There is somebody who decides. A leader that is cut off refuses writes and gives out messages
+    /// by what it has, for as long as it does not know.
     Decision,
     /// There is nobody.
     Nobody,
+    /// It did not come in time.
+    Silence,
     /// Nothing of the servers, or nothing yet: a leader that is cut off says of each write for ever that
     /// another one is on its way.
     Nothing,
@@ -97,18 +118,20 @@ enum Tells {
 impl Tells {
     fn of<T>(answer: &Result<T, Failure>) -> Self {
         match answer {
+            Ok(_) => Self::Decision,
+            Err(Failure::TimedOut(_)) => Self::Silence,
             Err(failure) if failure.is_nobody_there() => Self::Nobody,
-            Err(Failure::JetStream(error)) if error.is_in_flight() => Self::Nothing,
-            Ok(_) | Err(Failure::JetStream(_)) => Self::Decision,
             Err(_) => Self::Nothing,
         }
     }
 
     /// The same where it was for these.
     const fn from(self, asks: Asks) -> Self {
-        match asks {
-            Asks::Leader => self,
-            Asks::Anybody | Asks::Elsewhere => Self::Nothing,
+        match (asks, self) {
+            (Asks::Anybody, Self::Decision)
+            | (Asks::Copy, Self::Decision | Self::Nobody)
+            | (Asks::Elsewhere, _) => Self::Nothing,
+            (_, told) => told,
         }
     }
 }
@@ -126,12 +149,11 @@ mod tests {
 
     #[rstest]
     #[case::stored(Ok(()), Tells::Decision)]
-    #[case::a_lost_race(api(code::WRONG_LAST_SEQUENCE), Tells::Decision)]
-    #[case::no_such_key(api(code::NO_MESSAGE), Tells::Decision)]
+    #[case::a_lost_race(api(code::WRONG_LAST_SEQUENCE), Tells::Nothing)]
     #[case::a_race_that_is_not_over(api(code::WRITE_IN_FLIGHT), Tells::Nothing)]
     #[case::no_cluster(api(code::UNAVAILABLE), Tells::Nobody)]
     #[case::nobody_listens(Err(Failure::NoResponders), Tells::Nobody)]
-    #[case::silence(Err(Failure::TimedOut(SLOW)), Tells::Nothing)]
+    #[case::silence(Err(Failure::TimedOut(SLOW)), Tells::Silence)]
     #[case::the_connection_broke(Err(Failure::Closed), Tells::Nothing)]
     #[case::none_was_there(Err(Failure::Disconnected), Tells::Nothing)]
     fn an_answer_tells_of_the_servers(#[case] answer: Result<(), Failure>, #[case] tells: Tells) {
@@ -140,10 +162,16 @@ mod tests {
 
     /// A server that is cut off gives its own copy of what the bucket is like, for as long as it is.
     #[rstest]
-    fn what_does_not_come_from_the_leader_tells_nothing(
-        #[values(Asks::Anybody, Asks::Elsewhere)] asks: Asks,
-        #[values(Ok(()), Err(Failure::NoResponders))] answer: Result<(), Failure>,
+    #[case::its_own_copy(Asks::Anybody, Ok(()), Tells::Nothing)]
+    #[case::it_has_nobody_to_ask(Asks::Anybody, Err(Failure::NoResponders), Tells::Nobody)]
+    #[case::it_offers_no_copies(Asks::Copy, Err(Failure::NoResponders), Tells::Nothing)]
+    #[case::another_stream(Asks::Elsewhere, Err(Failure::NoResponders), Tells::Nothing)]
+    #[case::another_streams_leader(Asks::Elsewhere, Ok(()), Tells::Nothing)]
+    fn what_does_not_come_from_the_leader_tells_less(
+        #[case] asks: Asks,
+        #[case] answer: Result<(), Failure>,
+        #[case] tells: Tells,
     ) {
-        assert_eq!(Tells::of(&answer).from(asks), Tells::Nothing);
+        assert_eq!(Tells::of(&answer).from(asks), tells);
     }
 }

@@ -67,7 +67,7 @@ impl Leave {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bucket's leader has answered by way of the server.
+    /// The bucket's leader has acknowledged a write by way of the server.
     pub(crate) fn decided(&self) {
         let mut state = self.state();
         state.stuck = None;
@@ -143,10 +143,12 @@ impl Leave {
         let tried = state.tried.as_mut()?;
         let is_new = |server: &&Server| !tried.iter().any(|it| it == server.addr.as_url_str());
         let mut left: Vec<_> = pool.iter().filter(is_new).collect();
-        // Those that are away come last. And by chance, so that all clients of a server do not go to
+        // Those that are away come last, and what servers said of each other after what a person said:
+        // it may not be reached from here. And by chance, so that all clients of a server do not go to
         // the same one.
-        let fewest = left.iter().map(|server| server.failed_attempts).min()?;
-        left.retain(|server| server.failed_attempts == fewest);
+        let rank = |server: &Server| (server.failed_attempts, server.is_discovered);
+        let best = left.iter().map(|server| rank(server)).min()?;
+        left.retain(|server| rank(server) == best);
         let at = usize::from(self.jitter.nonce().as_bytes()[0]).checked_rem(left.len())?;
         let addr = left.get(at)?.addr.clone();
         tried.push(addr.as_url_str().to_owned());
@@ -243,20 +245,25 @@ mod tests {
     #[test]
     fn each_server_is_tried_once_and_those_that_are_away_last() {
         let (leave, _) = leave();
-        let server = |host: &str, failed_attempts| Server {
+        let server = |host: &str, failed_attempts, is_discovered| Server {
             addr: format!("nats://{host}:4222").parse().unwrap(),
             failed_attempts,
             did_connect: true,
-            is_discovered: false,
+            is_discovered,
             last_error: None,
         };
-        let pool = [server("a", 0), server("b", 3), server("c", 1), server("d", 0)];
+        let pool = [
+            server("told", 0, true),
+            server("away", 3, false),
+            server("b", 0, false),
+            server("a", 0, false),
+        ];
         assert!(leave.choose(&pool).is_none(), "the driver chooses");
         assert!(leave.begin());
         let mut chosen: Vec<_> =
             (0..4).map(|_| leave.choose(&pool).unwrap().addr.host().to_owned()).collect();
         chosen[..2].sort();
-        assert_eq!(chosen, ["a", "d", "c", "b"]);
+        assert_eq!(chosen, ["a", "b", "told", "away"]);
         assert!(leave.choose(&pool).is_none());
     }
 }

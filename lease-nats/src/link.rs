@@ -106,6 +106,11 @@ impl Link {
         self.patience
     }
 
+    /// How many messages came to requests so far.
+    pub(crate) fn heard(&self) -> u64 {
+        self.replies.heard()
+    }
+
     /// The one answer to a request.
     ///
     /// # Cancel safety
@@ -121,7 +126,7 @@ impl Link {
         self.next(&mut answers).await
     }
 
-    /// The bucket's leader has answered.
+    /// The bucket's leader has acknowledged a write.
     pub(crate) fn decided(&self) {
         self.leave.decided();
     }

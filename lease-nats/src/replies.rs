@@ -16,6 +16,7 @@ pub(crate) type Reply = std::result::Result<Message, Failure>;
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     asked: AtomicU64,
+    heard: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
 }
 
@@ -47,8 +48,14 @@ impl Replies {
         self.asked.load(Ordering::Relaxed)
     }
 
+    /// How many messages came, whoever waited for them.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
+    }
+
     /// Takes an answer to whoever waits for it, if anybody still does.
     pub(crate) fn deliver(&self, message: Message) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
         let number = message.subject.rsplit('.').next().and_then(|token| token.parse().ok());
         let waiting = self.lock();
         if let Some(waiting) = number.and_then(|number: u64| waiting.get(&number)) {

@@ -6,6 +6,7 @@ use async_nats::{HeaderMap, Message};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use lease_core::clock::within;
 use lease_core::{Error, Result};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -163,7 +164,7 @@ impl Wire {
     ///
     /// A leader that was cut off and does not know it yet may answer as of before that.
     pub(crate) async fn last(&self, key: &str) -> Result<Option<Kept>> {
-        self.last_of(Asks::Leader, &self.stream(), &self.subject(key)).await
+        self.last_of(Asks::Anybody, &self.stream(), &self.subject(key)).await
     }
 
     /// The same for any subject of any stream.
@@ -268,11 +269,15 @@ impl Wire {
 
     /// Where nobody answered for the bucket: whether there is one at all.
     async fn explain(&self, failure: Failure, doing: Doing) -> Error {
-        if matches!(failure, Failure::NoResponders)
-            && let Err(error @ Error::Misconfigured { .. }) =
-                self.info_by(Asks::Elsewhere, None).await
-        {
-            return error;
+        /// A server that has nobody to ask may not answer that either.
+        const BRIEFLY: Duration = Duration::from_millis(500);
+
+        if matches!(failure, Failure::NoResponders) {
+            let asked = self.info_by(Asks::Elsewhere, None);
+            let told = within(self.link.clock(), BRIEFLY, asked).await;
+            if let Some(Err(error @ Error::Misconfigured { .. })) = told {
+                return error;
+            }
         }
         translate(failure, doing)
     }

@@ -94,9 +94,9 @@ async fn what_is_asked_meanwhile_is_never_sent() {
 }
 
 /// Somebody restores a backup of the server's files. Ann held when it was made. Bob, whose grant is not in
-/// it, is not told that he holds; what Ann held counts for her ttl, and what comes after it is above that.
+/// it, is not told that he holds, and what comes after it is above what Ann held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_came_after_the_backup_does_not_hold_and_who_held_in_it_is_respected() {
+async fn who_came_after_the_backup_does_not_hold() {
     let mut server = own();
     let bucket = Bucket::at(server.url(), 1).await;
     let (ann, bob) = (bucket.connect().await, bucket.connect().await);

@@ -30,6 +30,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Fact> {
 pub(crate) fn forget(only: Option<&str>) -> Result<(), Failure> {
     let copy = Copy::make()?;
     let facts: Vec<_> = all().filter(|fact| only.is_none_or(|id| id == fact.id)).collect();
+    if facts.is_empty() {
+        return Err(Failure::Rule("there is no such fact: docs/TESTING.md has them".to_owned()));
+    }
     heading("nothing forgotten");
     // What fails anyway notices nothing.
     for fact in &facts {

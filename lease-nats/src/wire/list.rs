@@ -31,7 +31,7 @@ impl Wire {
         let subjects: Vec<String> = filters.iter().map(|filter| self.subject(filter)).collect();
         let request = json!({ "multi_last": subjects }).to_string();
         let subject = format!("$JS.API.DIRECT.GET.{}", self.stream());
-        let listed = self.link.hear(Asks::Anybody, async {
+        let listed = self.link.hear(Asks::Copy, async {
             let mut answers = self.link.send(subject, None, request.into()).await?;
             let mut found = Vec::new();
             loop {

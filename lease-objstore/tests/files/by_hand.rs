@@ -15,7 +15,7 @@ fn is_record(file: &str) -> bool {
 /// How many records were neither ended nor removed.
 pub(crate) fn unended(files: &Files) -> usize {
     let ended = |file: &str| {
-        ["rel", "brk", "kil"].iter().any(|end| files.contains_key(&format!("{file}.{end}")))
+        ["rel", "fin", "brk", "kil"].iter().any(|end| files.contains_key(&format!("{file}.{end}")))
     };
     files.keys().filter(|file| is_record(file) && !ended(file)).count()
 }

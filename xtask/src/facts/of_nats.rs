@@ -147,12 +147,13 @@ pub(super) const FACTS: &[Fact] = &[
         id: "N10",
         edits: &[edit(
             HEARING,
-            "Err(Failure::JetStream(error)) if error.is_in_flight() => Self::Nothing,",
-            "",
+            "Err(_) => Self::Nothing,",
+            "Err(Failure::JetStream(_)) => Self::Decision,
+            Err(_) => Self::Nothing,",
         )],
         package: PACKAGE,
         target: LIB,
-        test: "hearing::tests::an_answer_tells_of_the_servers::case_4_a_race_that_is_not_over",
+        test: "hearing::tests::an_answer_tells_of_the_servers::case_3_a_race_that_is_not_over",
     },
     Fact {
         id: "N11",
