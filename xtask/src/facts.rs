@@ -70,6 +70,7 @@ fn passes(copy: &Copy, fact: &Fact) -> Result<bool, Failure> {
 mod tests {
     use std::collections::BTreeSet;
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::step::workspace;
@@ -83,6 +84,41 @@ mod tests {
                 assert_eq!(found, 1, "{}, in {}: {}", fact.id, edit.file, edit.kept);
             }
         }
+    }
+
+    /// Under its target, or among the suite's cases. What comes after its name tells which values it has.
+    #[test]
+    fn every_test_is_there() {
+        for fact in all() {
+            let package = workspace().join(fact.package);
+            let texts = match fact.target {
+                ["--test", target] => {
+                    let tests = package.join("tests");
+                    let mut texts = texts_in(&tests.join(target));
+                    texts.extend(fs::read_to_string(tests.join(format!("{target}.rs"))));
+                    texts.extend(texts_in(&workspace().join("conformance/src/cases")));
+                    texts
+                }
+                _ => texts_in(&package.join("src")),
+            };
+            let is_there = |part: &str| {
+                let signature = format!("fn {part}(");
+                texts.iter().any(|text| text.contains(&signature))
+            };
+            assert!(fact.test.split("::").any(is_there), "{}: {}", fact.id, fact.test);
+        }
+    }
+
+    fn texts_in(folder: &Path) -> Vec<String> {
+        let mut texts = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => texts.extend(texts_in(&path)),
+                false => texts.extend(fs::read_to_string(path)),
+            }
+        }
+        texts
     }
 
     #[test]
