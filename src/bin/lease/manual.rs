@@ -29,7 +29,8 @@ pub(crate) fn man(of: Option<&str>) -> Result<u8, Failure> {
         }
     };
     let mut text = Vec::new();
-    let written = Man::new(page).render(&mut text);
+    let source = concat!("lease ", env!("CARGO_PKG_VERSION"));
+    let written = Man::new(page).source(source).render(&mut text);
     written.map_err(|error| Failure::system("the page cannot be written", error))?;
     print(String::from_utf8_lossy(&text))?;
     Ok(0)
@@ -40,7 +41,7 @@ fn seen() -> Command {
     let whole = Cli::command();
     let parts: Vec<_> =
         whole.get_subcommands().filter(|part| !part.is_hide_set()).cloned().collect();
-    let mut seen = Command::new("lease");
+    let mut seen = Command::new("lease").disable_help_subcommand(true);
     for part in parts {
         seen = seen.subcommand(part);
     }
