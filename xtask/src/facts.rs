@@ -48,7 +48,8 @@ pub(crate) fn forget(only: Option<&str>) -> Result<(), Failure> {
         Copy::restore(before)?;
         let noticed = !passes?;
         missed += usize::from(noticed);
-        println!("{}: {} {}", fact.id, if noticed { "noticed by" } else { "NOT by" }, fact.test);
+        let how = if noticed { "noticed by" } else { "NOT by" };
+        println!("{}: {how} {} of {}", fact.id, fact.test, fact.package);
     }
     println!("\n{} facts, {missed} missed when they are forgotten", facts.len());
     let all = facts.len() == missed;
@@ -57,9 +58,11 @@ pub(crate) fn forget(only: Option<&str>) -> Result<(), Failure> {
 
 /// Whether the test of a fact passes in the copy as it stands.
 fn passes(copy: &Copy, fact: &Fact) -> Result<bool, Failure> {
-    let test = [&["test", "--package", fact.package, "--all-features"], fact.target].concat();
+    // Of the whole workspace, so that each driver is built with the same features for all of them.
+    let test = [&["test", "--workspace", "--all-features"], fact.target].concat();
     copy.build(&[&test[..], &["--no-run"]].concat())?;
-    let printed = copy.printed_by(&[&test[..], &["--", "--exact", fact.test]].concat())?;
+    let only = ["--no-fail-fast", "--", "--exact", fact.test];
+    let printed = copy.printed_by(&[&test[..], &only].concat())?;
     if !printed.contains("running 1 test") {
         return Err(Failure::Rule(format!("{} is not there", fact.test)));
     }
