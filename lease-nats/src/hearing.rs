@@ -79,9 +79,7 @@ impl Pending<'_> {
         let answer = within(clock, patience.saturating_sub(silence), request).await;
         answer.unwrap_or(Err(Failure::TimedOut(patience)))
     }
-}
 
-impl Pending<'_> {
     /// Whether nothing at all has come since it was sent.
     fn is_all_silent(&self) -> bool {
         self.link.heard() == self.heard
@@ -103,8 +101,8 @@ impl Drop for Pending<'_> {
 /// What an answer tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// There is somebody who decides. A leader that is cut off refuses writes and gives out messages
-    /// by what it has, for as long as it does not know.
+    /// There is somebody who decides: a write was acknowledged. A leader that is cut off still refuses
+    /// writes and gives out messages, by what it has, for as long as it does not know.
     Decision,
     /// There is nobody.
     Nobody,

@@ -14,7 +14,7 @@ use lease_core::clock::within;
 use lease_core::{Clock, Jitter, Moment};
 
 /// How long a server has nobody to ask before it is rather cut off than in the middle of an election:
-/// most elections are over by then, and a third of the default ttl is left.
+/// most elections are over by then, and something of the default ttl is left.
 const STUCK: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(7)];
 /// What is further apart than this is no one trouble.
 const GAP: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ impl Leave {
     }
 
     fn state(&self) -> MutexGuard<'_, Known> {
-        // Each change is one assignment, so a panic elsewhere leaves it whole.
+        // Whatever a panic leaves of it is a state that may be.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

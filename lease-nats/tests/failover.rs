@@ -81,8 +81,7 @@ impl Field {
 
     /// Which node leads the bucket.
     async fn leader(&self) -> usize {
-        let what = format!("STREAM.INFO.{}", self.bucket.stream());
-        eventually(|| async { leader_of(&self.bucket.api(&what, &Value::Null).await) }).await
+        leader(&self.bucket).await
     }
 
     fn grants(&self) -> usize {
@@ -229,6 +228,20 @@ async fn a_leader_that_is_cut_off_lets_nobody_in_twice(#[case] version: Option<&
     field.judge().await;
 }
 
+/// A bucket of three replicas at these servers, and the number of the one that leads it.
+async fn led_by(urls: &[&str]) -> (Bucket, usize) {
+    let bucket = Bucket::at(&urls.join(","), 3).await;
+    bucket.connect().await;
+    let leader = leader(&bucket).await;
+    (bucket, leader)
+}
+
+/// The number of the server that leads a bucket.
+async fn leader(bucket: &Bucket) -> usize {
+    let what = format!("STREAM.INFO.{}", bucket.stream());
+    eventually(|| async { leader_of(&bucket.api(&what, &Value::Null).await) }).await
+}
+
 /// A client whose server is cut off from the others, the bucket's leader or not, goes to one of those:
 /// while the server does not know it and stays silent, and when it knows and says that nobody is there.
 #[rstest]
@@ -239,10 +252,7 @@ async fn a_client_at_a_server_that_is_cut_off_goes_to_another(
 ) {
     let cluster = CutCluster::start(None).await;
     let urls = cluster.urls();
-    let bucket = Bucket::at(&urls.join(","), 3).await;
-    bucket.connect().await;
-    let what = format!("STREAM.INFO.{}", bucket.stream());
-    let leader = eventually(|| async { leader_of(&bucket.api(&what, &Value::Null).await) }).await;
+    let (bucket, leader) = led_by(&urls).await;
     let victim = if it_leads { leader } else { (leader + 1) % 3 };
     let options = Options::new([urls[victim]], &bucket.bucket).timeout(TIMEOUT);
     let store = eventually(|| async { connect(options.clone()).await.ok() }).await;
@@ -267,10 +277,7 @@ async fn a_client_at_a_server_that_is_cut_off_goes_to_another(
 async fn a_holder_whose_server_is_cut_off_keeps_its_lease(#[values(false, true)] it_knows: bool) {
     let cluster = CutCluster::start(None).await;
     let urls = cluster.urls();
-    let bucket = Bucket::at(&urls.join(","), 3).await;
-    bucket.connect().await;
-    let what = format!("STREAM.INFO.{}", bucket.stream());
-    let leader = eventually(|| async { leader_of(&bucket.api(&what, &Value::Null).await) }).await;
+    let (bucket, leader) = led_by(&urls).await;
     let options = Options::new([urls[leader]], &bucket.bucket);
     let store = eventually(|| async { connect(options.clone()).await.ok() }).await;
     let leases = Coordinator::new(Arc::new(store));

@@ -104,7 +104,7 @@ impl Copy {
     }
 }
 
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|failure| Failure::Io(path.display().to_string(), failure))
 }
 
