@@ -49,8 +49,10 @@ impl Disk {
             }
         };
         tokio::select! {
-            () = meanwhile => {}
+            // First of all, so that there is something to remove however short the time is.
+            biased;
             () = filling => {}
+            () = meanwhile => {}
         }
         fs::remove_file(&filler)
     }
