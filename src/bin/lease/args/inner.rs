@@ -1,0 +1,34 @@
+//! What the command tells itself: its helpers' own subcommands.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::duration;
+
+/// Becomes the command: what `run` starts.
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// The process that holds the lease: without it nothing is run.
+    #[arg(long)]
+    pub(crate) parent: i32,
+
+    /// The gate to wait at.
+    #[arg(long)]
+    pub(crate) gate: i32,
+
+    /// Whether the terminal goes with it.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Ends the command's group if the process that holds the lease cannot.
+#[derive(Debug, Args)]
+pub(crate) struct Watchdog {
+    #[arg(long, value_parser = duration)]
+    pub(crate) grace: Duration,
+}
