@@ -33,7 +33,7 @@ async fn main() -> leasehold::Result<()> {
     assert_eq!(latest.write(&fence, "2026-11-29T02:00").await?, FencedWrite::Done);
 
     // It stalls with its next write on its way, and an operator takes it for dead.
-    let note = leasehold::BreakNote { by: "ann".into(), why: "it hangs".into() };
+    let note = leasehold::BreakNote::new("ann", "it hangs");
     leasehold::Backend::break_record(&*store, first.name(), first.nonce(), &note).await?;
     clock.advance(Duration::from_secs(1));
     let second = instance().exclusive("backup").acquire().await?;

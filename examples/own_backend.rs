@@ -78,6 +78,10 @@ impl Backend for Logged {
         self.0.break_record(name, nonce, note).await
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.0.last_break(name).await
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.0.adopt(mine, info).await
     }

@@ -18,7 +18,7 @@ async fn main() -> leasehold::Result<()> {
         lease.check()?;
         println!("step {step}");
         if step == 2 {
-            let note = BreakNote { by: "an operator".into(), why: "to show what happens".into() };
+            let note = BreakNote::new("an operator", "to show what happens");
             leases.break_record(lease.name(), lease.nonce(), &note).await?;
             break;
         }

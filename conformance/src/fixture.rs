@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lease_core::clock::SystemClock;
-use lease_core::{Backend, BreakNote, Capabilities, Clock, Name, Nonce};
+use lease_core::{Backend, Capabilities, Clock, Name, Nonce};
 
 /// A store under test, and what only its owner can do to it.
 ///
@@ -36,9 +36,6 @@ pub trait Fixture: Send + Sync + 'static {
 
     /// How many records of `name` the store holds that were neither ended nor removed.
     async fn records(&self, name: &Name) -> usize;
-
-    /// Who broke the last record of `name` that was broken, and why, as the store keeps it.
-    async fn last_break(&self, name: &Name) -> Option<BreakNote>;
 
     /// The clock that [`pass`](Self::pass) moves. The machine's by default.
     fn clock(&self) -> Arc<dyn Clock> {

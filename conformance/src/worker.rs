@@ -258,7 +258,14 @@ impl<'s> Worker<'s> {
     /// What it writes down when it breaks a record.
     #[must_use]
     pub fn note(&self) -> BreakNote {
-        BreakNote { by: self.label.to_owned(), why: "the \"host\" is $gone".to_owned() }
+        let mut note = BreakNote::new(self.label, "the \"host\" is $gone");
+        note.at_ms = 1_700_000_000_123;
+        note
+    }
+
+    /// What it is told of the last break.
+    pub async fn told_of_break(&self, name: &Name) -> Option<BreakNote> {
+        self.backend.last_break(name).await.expect("the store answers")
     }
 
     /// Lets this time pass.

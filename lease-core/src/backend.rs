@@ -141,6 +141,10 @@ pub trait Backend: Debug + Send + Sync + 'static {
         note: &BreakNote,
     ) -> Result<Broken>;
 
+    /// The note of the last break of `name`; nothing if it was never broken, or nobody can read the
+    /// note. Read rights are enough.
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>>;
+
     /// Moves one's own record to another process, at most once for each revision.
     ///
     /// Goes through only at exactly `mine.revision`; then the record carries `info` and `beat`, which

@@ -14,6 +14,7 @@ mod system;
 
 pub use manual::ManualClock;
 pub use paused::PausedClock;
+pub(crate) use system::since_1970_ms;
 pub use system::{SystemClock, wall_clock_for_display};
 
 /// A moment on one clock's own line: the time since that clock's origin.

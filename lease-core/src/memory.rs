@@ -75,12 +75,6 @@ impl Memory {
         }
     }
 
-    /// Who broke the last record of `name` that was broken, and why.
-    #[must_use]
-    pub fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        self.lock().entries.get(name)?.last_break.clone()
-    }
-
     /// How many records of `name` there are, expired ones included.
     #[must_use]
     pub fn records(&self, name: &Name) -> usize {
@@ -305,6 +299,10 @@ impl Backend for Memory {
             entry.last_break = Some(note.clone());
             Step::changed(Broken::Broken { epoch: entry.shown_epoch() })
         }))
+    }
+
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        Ok(self.lock().entries.get(name).and_then(|entry| entry.last_break.clone()))
     }
 
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::since_1970_ms;
 use crate::{Epoch, HolderInfo, Mode, Name, Nonce};
 
 mod standing;
@@ -248,9 +249,28 @@ impl Snapshot {
 
 /// Who broke a lease and why, kept for whoever wonders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BreakNote {
     /// Who broke it.
     pub by: String,
     /// Why.
     pub why: String,
+    /// When, by the wall clock of whoever broke it, in milliseconds since 1970; zero where it is not
+    /// told. For display.
+    #[serde(default)]
+    pub at_ms: u64,
+}
+
+impl BreakNote {
+    /// A note that does not tell when.
+    #[must_use]
+    pub fn new(by: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { by: by.into(), why: why.into(), at_ms: 0 }
+    }
+
+    /// The same, written now by this machine's wall clock.
+    #[must_use]
+    pub fn dated(self) -> Self {
+        Self { at_ms: since_1970_ms(), ..self }
+    }
 }

@@ -8,7 +8,7 @@ use lease_conformance::{Damage, Fixture};
 use lease_core::clock::ManualClock;
 use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::memory::Memory;
-use lease_core::{Backend, BreakNote, Clock, Effect, Error, Name, Nonce, Unreadable};
+use lease_core::{Backend, Clock, Effect, Error, Name, Nonce, Unreadable};
 
 struct InProcess {
     clock: ManualClock,
@@ -56,10 +56,6 @@ impl Fixture for InProcess {
 
     async fn records(&self, name: &Name) -> usize {
         self.store.records(name)
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        self.store.last_break(name)
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

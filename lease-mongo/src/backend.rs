@@ -16,7 +16,7 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 
 use crate::error::{KIND, nonsense, translate};
 use crate::pipelines::{self, Step};
-use crate::record::{Lease, beat, damaged, epoch, is_sound, number, revision, says};
+use crate::record::{Lease, beat, break_note, damaged, epoch, is_sound, number, revision, says};
 use crate::renew::renew;
 use crate::store::Mongo;
 use crate::watch::Changes;
@@ -134,6 +134,11 @@ impl Backend for Mongo {
         let before = epoch(name, &shown)?;
         let epoch = if says(&shown, "raised") { before.next() } else { Some(before) };
         Ok(Broken::Broken { epoch: epoch.unwrap_or(before) })
+    }
+
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        let shown = self.place().read(name, doc! { "broken": 1 }, "local").await?;
+        Ok(shown.as_ref().and_then(break_note))
     }
 
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {

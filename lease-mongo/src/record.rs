@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lease_core::{
-    Claim, Epoch, Error, Freshness, Mode, Name, Nonce, Record, Result, Revision, Snapshot, State,
-    Unreadable,
+    BreakNote, Claim, Epoch, Error, Freshness, Mode, Name, Nonce, Record, Result, Revision,
+    Snapshot, State, Unreadable,
 };
 use mongodb::bson::{Bson, DateTime, Document, doc};
 
@@ -52,6 +52,15 @@ pub(crate) fn revision(beat: i64, granted: bool) -> Revision {
 pub(crate) fn parse_revision(revision: &Revision) -> Option<(i64, bool)> {
     let (beat, granted) = revision.as_str().split_once('.')?;
     Some((beat.parse().ok()?, granted == "1"))
+}
+
+/// The note of the last break, as a document keeps it.
+pub(crate) fn break_note(document: &Document) -> Option<BreakNote> {
+    let note = document.get_document("broken").ok()?;
+    let text = |field: &str| note.get_str(field).ok();
+    let mut told = BreakNote::new(text("by")?, text("why")?);
+    told.at_ms = note.get_i64("at_ms").ok().and_then(|at| u64::try_from(at).ok()).unwrap_or(0);
+    Some(told)
 }
 
 /// The document of one name, or the part of it that an answer showed, with the server's time.

@@ -68,6 +68,10 @@ impl Backend for Nats {
         self.broken(name, nonce, note).await
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.break_note(name).await
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.adopted(mine, info).await
     }

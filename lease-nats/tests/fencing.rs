@@ -49,7 +49,7 @@ async fn a_stalled_holder_is_refused() {
     assert!(matches!(stored, Write::Stored { .. }));
     let stale: Fence = ann.confirm().await.unwrap();
     // An operator takes her for dead; she does not know.
-    let (note, who) = (lease_core::BreakNote { by: "op".into(), why: "dead".into() }, ann.nonce());
+    let (note, who) = (lease_core::BreakNote::new("op", "dead"), ann.nonce());
     let name = lease_core::Name::parse("report").unwrap();
     lease_core::Backend::break_record(&bobs_store, &name, who, &note).await.unwrap();
 

@@ -76,7 +76,7 @@ async fn a_lease_that_went_in_between_writes_nothing() {
     let lease = leases(ann).exclusive("store").acquire().await.unwrap();
     writes(&lease, &made).await.unwrap();
 
-    let note = BreakNote { by: "op".into(), why: "test".into() };
+    let note = BreakNote::new("op", "test");
     bob.break_record(&name("store"), lease.nonce(), &note).await.unwrap();
     let late = writes(&lease, &made).await;
     assert!(matches!(late, Err(Error::Lost { .. })), "{late:?}");

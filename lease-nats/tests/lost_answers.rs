@@ -141,7 +141,7 @@ async fn a_withdrawal_by_an_old_memory_voids_the_join_as_well(#[values(false, tr
     let bobs = acquire(bob, &claim(&repo, Mode::Exclusive, TTL)).await;
     if held {
         // An operator ends it, and Bob does not hear of it.
-        let note = lease_core::BreakNote { by: "op".into(), why: "test".into() };
+        let note = lease_core::BreakNote::new("op", "test");
         ann.break_record(&repo, bobs.holding.nonce, &note).await.unwrap();
     } else {
         bob.withdraw(&bobs.holding).await.unwrap();

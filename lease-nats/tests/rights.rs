@@ -68,7 +68,7 @@ async fn those_of_the_readme_are_enough() {
     assert_eq!(seen.exclusive.map(|record| record.nonce), Some(taken.nonce));
     assert_eq!(reader.names().await.unwrap(), std::slice::from_ref(&repo));
 
-    let note = BreakNote { by: "op".into(), why: "test".into() };
+    let note = BreakNote::new("op", "test");
     store.break_record(&repo, taken.nonce, &note).await.unwrap();
 }
 

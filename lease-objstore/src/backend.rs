@@ -69,6 +69,10 @@ impl Backend for ObjStore {
         self.break_by_nonce(name, nonce, note).await
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.break_note(name).await
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.adopt_own(mine, info).await
     }

@@ -17,7 +17,7 @@ pub async fn ends_a_lease_at_once(store: &dyn Fixture, name: Name) {
     ann.has_lost(&anns.holding).await;
     assert!(operator.sees(&name).await.is_free(), "a broken record must be gone");
     assert_eq!(store.records(&name).await, 0, "a broken record must be gone");
-    assert_eq!(store.last_break(&name).await, Some(operator.note()), "the note must be kept");
+    assert_eq!(ann.told_of_break(&name).await, Some(operator.note()), "the note must be kept");
 }
 
 /// A granted exclusive may still write without knowing: the epoch rises above its own, so that it
@@ -53,7 +53,7 @@ pub async fn of_a_writer_raises_no_epoch(store: &dyn Fixture, name: Name) {
     ann.has_lost(&anns.holding).await;
     bob.holds(&bobs.holding).await;
     bob.renews(&bobs.holding).await;
-    assert_eq!(store.last_break(&name).await, Some(operator.note()), "the note must be kept");
+    assert_eq!(ann.told_of_break(&name).await, Some(operator.note()), "the note must be kept");
 }
 
 /// One that still drained never held, so there is nothing to fence. It learns of it in its next
@@ -87,7 +87,7 @@ pub async fn of_a_wrong_nonce_changes_nothing(store: &dyn Fixture, name: Name) {
     assert_eq!(bob.breaks(&bogus).await, Broken::NotThere, "that is not the holder's nonce");
     ann.holds(&anns.holding).await;
     assert_eq!(ann.sees(&name).await.epoch, anns.epoch, "a break that missed must change nothing");
-    assert_eq!(store.last_break(&name).await, None, "nothing was broken, so there is no note");
+    assert_eq!(ann.told_of_break(&name).await, None, "nothing was broken, so there is no note");
 }
 
 /// The operator was shown Ann, and by the time that he breaks her Bob has followed: Bob is left

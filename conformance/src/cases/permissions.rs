@@ -16,6 +16,7 @@ pub async fn reading_needs_no_right_to_write(store: &dyn Fixture, name: Name) {
     let seen = reader.inspect(&name).await.expect("reading is allowed");
     assert_eq!(seen.exclusive.expect("ann holds").info.label, "ann");
     assert!(reader.names().await.expect("reading is allowed").contains(&name));
+    assert_eq!(reader.last_break(&name).await.expect("reading is allowed"), None);
 
     ann.releases(&anns.holding).await;
     let reader = Worker::with(store, reader, "reader");

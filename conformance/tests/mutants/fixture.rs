@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lease_conformance::{Damage, Fixture};
-use lease_core::{Backend, BreakNote, Clock, Name, Nonce};
+use lease_core::{Backend, Clock, Name, Nonce};
 
 use crate::mutants::Fault;
 use crate::toy::{Manner, Reach, Store};
@@ -58,10 +58,6 @@ impl Fixture for Bench {
     async fn records(&self, name: &Name) -> usize {
         let entries = self.store.lock();
         entries.get(&self.store.key(name)).map_or(0, |entry| entry.all().count())
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        self.store.lock().get(&self.store.key(name))?.note.clone()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -186,7 +186,7 @@ impl Life {
         let Some(nonce) = seen.standing().holder.map(|holder| holder.nonce) else { return };
         let call = self.call();
         self.tell(What::Breaks { call, name: name.to_string(), nonce });
-        let note = BreakNote { by: format!("{:?}", self.who), why: "a trial".into() };
+        let note = BreakNote::new(format!("{:?}", self.who), "a trial");
         let broken = self.leases.break_record(&name, nonce, &note).await;
         let (answer, said) = match broken {
             Ok(epoch) => (Answer::Done, epoch.to_string()),

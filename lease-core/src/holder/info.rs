@@ -1,13 +1,12 @@
 //! What people and tools are told of a holder.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::ProcessId;
 use crate::Error;
-use crate::clock::wall_clock_for_display;
+use crate::clock::since_1970_ms;
 
 /// What people and tools are told of a holder. It decides nothing, except that a process which is
 /// proven dead need not be waited for ([`ProcessId::liveness`]).
@@ -42,10 +41,8 @@ impl HolderInfo {
     /// The same, taken now by this machine's wall clock, and by this process: one that was forked
     /// since must not be judged by the life of its parent.
     pub(crate) fn since_now(&self) -> Self {
-        let since_1970 = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
-        let since_ms = since_1970.map_or(0, |time| time.as_millis());
         let process = self.process.clone().filter(|process| process.pid == std::process::id());
-        Self { since_ms: u64::try_from(since_ms).unwrap_or(u64::MAX), process, ..self.clone() }
+        Self { since_ms: since_1970_ms(), process, ..self.clone() }
     }
 
     /// Whether the holder is on this machine, by its name: machines that were restored from one

@@ -143,6 +143,10 @@ impl Backend for Count {
         self.called(Method::BreakRecord).break_record(name, nonce, note).await
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.called(Method::LastBreak).last_break(name).await
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.called(Method::Adopt).adopt(mine, info).await
     }

@@ -205,6 +205,10 @@ impl Backend for Faulty {
         self.call(Method::BreakRecord, self.inner.break_record(name, nonce, note)).await
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.call(Method::LastBreak, self.inner.last_break(name)).await
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.call(Method::Adopt, self.inner.adopt(mine, info)).await
     }

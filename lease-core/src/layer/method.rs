@@ -23,6 +23,8 @@ pub enum Method {
     Evict,
     /// [`break_record`](crate::Backend::break_record).
     BreakRecord,
+    /// [`last_break`](crate::Backend::last_break).
+    LastBreak,
     /// [`adopt`](crate::Backend::adopt).
     Adopt,
     /// [`names`](crate::Backend::names).
@@ -37,7 +39,7 @@ pub enum Method {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Observe,
         Self::Inspect,
         Self::Register,
@@ -48,6 +50,7 @@ impl Method {
         Self::Withdraw,
         Self::Evict,
         Self::BreakRecord,
+        Self::LastBreak,
         Self::Adopt,
         Self::Names,
         Self::Watch,
@@ -58,6 +61,14 @@ impl Method {
     /// Whether it changes what the store holds of a name.
     #[must_use]
     pub const fn writes(self) -> bool {
-        !matches!(self, Self::Observe | Self::Inspect | Self::Confirm | Self::Names | Self::Watch)
+        !matches!(
+            self,
+            Self::Observe
+                | Self::Inspect
+                | Self::Confirm
+                | Self::LastBreak
+                | Self::Names
+                | Self::Watch
+        )
     }
 }

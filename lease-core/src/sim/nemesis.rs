@@ -47,7 +47,7 @@ async fn break_somebody(world: &World) {
     let Some(record) = records.first() else { return };
     // Before it is done: from then on the holder may believe beside its successor.
     shared.judge.broken(record.nonce);
-    let note = BreakNote { by: "the operator".into(), why: "the nemesis wants it".into() };
+    let note = BreakNote::new("the operator", "the nemesis wants it");
     let broken = operator.break_record(&name, record.nonce, &note).await;
     if let Ok(backend::Broken::Broken { epoch }) = broken {
         shared.history.add(usize::MAX, Happening::Broken(epoch));

@@ -125,6 +125,11 @@ impl Backend for Networked {
         step!(self, "break", |inner, name, note| inner.break_record(&name, nonce, &note))
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        let name = name.clone();
+        step!(self, "last break", |inner, name| inner.last_break(&name))
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         let (mine, info) = (mine.clone(), info.clone());
         step!(self, "adopt", |inner, mine, info| inner.adopt(&mine, &info))

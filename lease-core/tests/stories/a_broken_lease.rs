@@ -5,7 +5,7 @@ use lease_core::{Backend, BreakNote, Error, Gate, Jitter, LossReason};
 use crate::world::{JOB, SECOND, World, job};
 
 fn note() -> BreakNote {
-    BreakNote { by: "op@desk".into(), why: "it hangs".into() }
+    BreakNote::new("op@desk", "it hangs")
 }
 
 /// The holder learns at once where it asks the store, its late write is fenced, and the note says
@@ -20,7 +20,7 @@ async fn is_lost_to_its_holder_and_fenced() {
 
     let epoch = bob.break_record(&job(), anns.nonce(), &note()).await.unwrap();
     assert!(epoch > anns.epoch());
-    assert_eq!(world.store.last_break(&job()), Some(note()));
+    assert_eq!(world.store.last_break(&job()).await.unwrap(), Some(note()));
 
     let told = anns.confirm().await;
     assert!(matches!(told, Err(Error::Lost { reason: LossReason::Displaced, .. })), "{told:?}");
@@ -90,5 +90,5 @@ async fn is_exactly_the_one_that_was_shown() {
         assert!(refused.to_string().contains("alpha"), "{refused}");
     }
     lease.confirm().await.unwrap();
-    assert_eq!(world.store.last_break(&job()), None);
+    assert_eq!(world.store.last_break(&job()).await.unwrap(), None);
 }

@@ -79,7 +79,7 @@ async fn keeps_nobody_out_while_it_is_left_to_an_operator() {
 
     world.person("later", SECOND * 2).writer(JOB).acquire().await.unwrap().release().await.unwrap();
 
-    let note = BreakNote { by: "an operator".into(), why: "it is dead".into() };
+    let note = BreakNote::new("an operator", "it is dead");
     careful.break_record(&job(), kept.nonce(), &note).await.unwrap();
     drop(waiting.await.unwrap().unwrap());
 }

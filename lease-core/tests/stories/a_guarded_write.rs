@@ -14,7 +14,7 @@ fn with_grace() -> Timing {
 }
 
 fn note() -> BreakNote {
-    BreakNote { by: "an operator".into(), why: "it is dead".into() }
+    BreakNote::new("an operator", "it is dead")
 }
 
 /// Bob took over from Ann, who let hers expire: her last write may be on its way, so his first one

@@ -1,7 +1,7 @@
 //! A holder that stops for longer than its ttl, and goes on.
 
 use lease_core::keeper::Driven;
-use lease_core::{Admission, Error, Gate, LossReason, Released, Status};
+use lease_core::{Admission, Backend, Error, Gate, LossReason, Released, Status};
 
 use crate::world::{JOB, SECOND, World, held_by, job};
 
@@ -81,7 +81,7 @@ async fn is_not_lost_while_awake() {
     }
 
     assert_eq!(lease.status(), Status::Held);
-    assert!(world.store.last_break(&job()).is_none());
+    assert!(world.store.last_break(&job()).await.unwrap().is_none());
 }
 
 /// `lost` needs neither the store nor the keeper: it fires by the holder's own clock, and before the

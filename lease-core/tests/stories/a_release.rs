@@ -99,7 +99,7 @@ async fn is_not_undone_by_a_renewal() {
 async fn of_a_broken_lease_touches_nobody() {
     let world = World::new();
     let (ann, bob) = (world.person("ann", SECOND * 2), world.person("bob", SECOND * 2));
-    let note = lease_core::BreakNote { by: "an operator".into(), why: "a test".into() };
+    let note = lease_core::BreakNote::new("an operator", "a test");
 
     let anns = ann.exclusive(JOB).acquire().await.unwrap();
     ann.break_record(&job(), anns.nonce(), &note).await.unwrap();
@@ -123,7 +123,7 @@ async fn of_a_lease_that_was_broken_does_not_claim_to_have_freed_it() {
     let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
     let anns = ann.exclusive(JOB).acquire().await.unwrap();
     let bob = world.person("bob", SECOND * 60);
-    let note = BreakNote { by: "an operator".into(), why: "a test".into() };
+    let note = BreakNote::new("an operator", "a test");
     bob.break_record(&job(), anns.nonce(), &note).await.unwrap();
     let bobs = bob.exclusive(JOB).acquire().await.unwrap();
 
@@ -200,7 +200,7 @@ async fn of_what_is_surely_gone_asks_nothing() {
     let mode = KeeperMode::CurrentRuntime;
     let ann = world.person_at("ann", SECOND * 3, Arc::new(network.clone()), mode);
     let lease = ann.exclusive(JOB).acquire().await.unwrap();
-    let note = BreakNote { by: "an operator".into(), why: "a test".into() };
+    let note = BreakNote::new("an operator", "a test");
     ann.break_record(&job(), lease.nonce(), &note).await.unwrap();
     assert_eq!(lease.lost().await, LossReason::Displaced);
 

@@ -215,6 +215,7 @@ pub(crate) fn break_record(nonce: Nonce, note: &BreakNote) -> Step {
     let hit = doc! { "$or": [exclusive_hit.clone(), writer_hit.clone()] };
     let note = doc! {
         "by": { "$literal": &note.by }, "why": { "$literal": &note.why },
+        "at_ms": i64::try_from(note.at_ms).unwrap_or(i64::MAX),
         "nonce": nonce.to_string(), "at": "$$NOW",
     };
     let pipeline = vec![

@@ -39,7 +39,7 @@ async fn of_many_each_has_its_own_answer() {
         mongo.withdraw(&mine[i]).await.expect("an answer");
         expected[i] = "lost: displaced";
     }
-    let note = BreakNote { by: "operator".into(), why: "to see".into() };
+    let note = BreakNote::new("operator", "to see");
     for i in [5, 44] {
         mongo.break_record(&mine[i].name, mine[i].nonce, &note).await.expect("an answer");
         expected[i] = "lost: displaced";

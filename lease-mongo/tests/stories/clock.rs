@@ -120,7 +120,7 @@ async fn impossible_times_are_told_and_can_be_broken() {
         let next = crate::support::wire::claim(claim.name.as_str(), Mode::Exclusive);
         let refused = mongo.take(&next, None, &policy).await;
         assert!(matches!(refused, Ok(lease_core::backend::Taken::Refused(_))), "{refused:?}");
-        let note = lease_core::BreakNote { by: "me".into(), why: "absurd".into() };
+        let note = lease_core::BreakNote::new("me", "absurd");
         let broken = mongo.break_record(&claim.name, shown.nonce, &note).await;
         assert!(matches!(broken, Ok(lease_core::backend::Broken::Broken { .. })), "{broken:?}");
         let taken = mongo.take(&next, None, &policy).await;

@@ -37,7 +37,7 @@ async fn a_document_of_another_kind_is_told_and_left_alone(#[case] mut document:
     let name = Name::parse("a").expect("a name");
     let (writer, exclusive) = (claim("a", Mode::Writer), claim("a", Mode::Exclusive));
     let mine = lease_core::Holding::created(&exclusive, lease_core::Revision::new("0.0"));
-    let note = lease_core::BreakNote { by: "me".into(), why: "why not".into() };
+    let note = lease_core::BreakNote::new("me", "why not");
     let policy = Policy::expired();
     let answers = [
         ("join", mongo.join(&writer, &policy).await.err()),

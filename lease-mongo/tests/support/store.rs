@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lease_conformance::Damage;
-use lease_core::{Backend, BreakNote, Name, Nonce};
+use lease_core::{Backend, Name, Nonce};
 use lease_mongo::Options;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::{Client, Collection};
@@ -75,7 +75,6 @@ pub(crate) trait AsFixture {
     async fn erase(&self, name: &Name);
     async fn damage(&self, name: &Name, nonce: Nonce, damage: Damage);
     async fn records(&self, name: &Name) -> usize;
-    async fn last_break(&self, name: &Name) -> Option<BreakNote>;
 }
 
 #[async_trait]
@@ -114,13 +113,6 @@ impl AsFixture for Store {
         let exclusive = !matches!(document.get("x"), None | Some(Bson::Null));
         document.get_document("w").map_or(0, Document::len) + usize::from(exclusive)
     }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        let document = self.document(name).await?;
-        let note = document.get_document("broken").ok()?;
-        let text = |field: &str| note.get_str(field).expect("a text").to_owned();
-        Some(BreakNote { by: text("by"), why: text("why") })
-    }
 }
 
 /// Makes the fixture of a suite from how its store is started, and where a client is cut off.
@@ -158,9 +150,6 @@ macro_rules! fixture {
             }
             async fn records(&self, name: &lease_core::Name) -> usize {
                 support::store::AsFixture::records(&self.0, name).await
-            }
-            async fn last_break(&self, name: &lease_core::Name) -> Option<lease_core::BreakNote> {
-                support::store::AsFixture::last_break(&self.0, name).await
             }
         }
     };

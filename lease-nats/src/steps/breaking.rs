@@ -27,6 +27,12 @@ impl Nats {
         Ok(broken)
     }
 
+    /// The note of the last break.
+    pub(crate) async fn break_note(&self, name: &Name) -> Result<Option<BreakNote>> {
+        let kept = self.wire.last(&Keys::of(name).broken()).await?.filter(|kept| !kept.ended);
+        Ok(kept.and_then(|kept| serde_json::from_slice(&kept.body).ok()))
+    }
+
     async fn break_either(&self, name: &Name, nonce: Nonce) -> Result<Broken> {
         for _ in 0..TRIES {
             let place = self.read(name).await?;

@@ -7,7 +7,7 @@ use async_nats::Client;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lease_conformance::Damage;
-use lease_core::{BreakNote, Name, Nonce};
+use lease_core::{Name, Nonce};
 use lease_nats::{Nats, Options};
 use serde_json::{Value, json};
 use testbed::FaultProxy;
@@ -159,11 +159,6 @@ impl Bucket {
             Damage::UnknownField => edited(&|value| value["later"] = json!({ "a": [1] })),
         };
         self.put(&key, body).await;
-    }
-
-    pub async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        let (_, body) = self.last(&format!("{}.b", stem(name))).await?;
-        serde_json::from_slice(&body).ok()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lease_conformance::{Damage, Fixture};
-use lease_core::{Backend, BreakNote, Capabilities, Name, Nonce};
+use lease_core::{Backend, Capabilities, Name, Nonce};
 
 use super::SECOND;
 use super::bucket::Bucket;
@@ -60,10 +60,6 @@ impl Fixture for Store {
 
     async fn records(&self, name: &Name) -> usize {
         self.bucket.records(name).await
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        self.bucket.last_break(name).await
     }
 
     // Where many cases share servers they need a longer one.

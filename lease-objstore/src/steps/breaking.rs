@@ -44,6 +44,12 @@ impl ObjStore {
         Err(nonsense("claims came and went too fast to break one of them"))
     }
 
+    /// The note of the last break.
+    pub(crate) async fn break_note(&self, name: &Name) -> Result<Option<BreakNote>> {
+        let read = self.objects.read(&self.objects.path(name, Key::Broken)).await?;
+        Ok(read.and_then(|(_, bytes)| serde_json::from_slice(&bytes).ok()))
+    }
+
     /// Which claim was shown under this nonce, among all that count.
     async fn find_by_nonce(
         &self,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use lease_conformance::{Damage, Fixture};
-use lease_core::{Backend, BreakNote, Name, Nonce};
+use lease_core::{Backend, Name, Nonce};
 use lease_objstore::{Options, Probe, connect};
 
 use crate::by_hand::{damaged, unended};
@@ -49,10 +49,6 @@ impl<S: Server> Fixture for On<S> {
 
     async fn records(&self, name: &Name) -> usize {
         unended(&self.place.files(name).await)
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        serde_json::from_slice(self.place.files(name).await.get("broken")?).ok()
     }
 
     /// A crowd of them is cleared away one by one over the network, while a writer of the shortest

@@ -46,7 +46,7 @@ async fn holds(place: &Place) -> Lease {
 
 /// An operator takes the holder for dead; it does not know.
 async fn breaks(place: &Place, lease: &Lease) {
-    let note = BreakNote { by: "op".into(), why: "dead".into() };
+    let note = BreakNote::new("op", "dead");
     let store = connect(place.options.clone()).await.unwrap();
     let name = Name::parse("backup").unwrap();
     lease_core::Backend::break_record(&store, &name, lease.nonce(), &note).await.unwrap();

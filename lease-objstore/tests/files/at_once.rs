@@ -66,7 +66,7 @@ async fn raise_the_epoch(
         }
         "expired" => world.pass(TTL * 2),
         _ => {
-            let note = BreakNote { by: "eve".into(), why: "it hangs".into() };
+            let note = BreakNote::new("eve", "it hangs");
             let broken = others.break_record(&name(), mine.nonce, &note).await.unwrap();
             let Broken::Broken { epoch } = broken else { panic!("{broken:?}") };
             assert!(epoch > grant.epoch, "the broken holder is fenced");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lease_conformance::{Damage, Fixture};
 use lease_core::clock::ManualClock;
-use lease_core::{Backend, BreakNote, Clock, Name, Nonce};
+use lease_core::{Backend, Clock, Name, Nonce};
 use lease_objstore::{Options, connect};
 use object_store::Error;
 use object_store::local::LocalFileSystem;
@@ -70,10 +70,6 @@ impl Fixture for Disk {
     async fn records(&self, name: &Name) -> usize {
         unended(&self.files(name))
     }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        serde_json::from_slice(self.files(name).get("broken")?).ok()
-    }
 }
 
 /// An object store in memory, on a clock that the test moves.
@@ -132,10 +128,6 @@ impl Fixture for Bucket {
 
     async fn records(&self, name: &Name) -> usize {
         unended(&self.files(name).await)
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        serde_json::from_slice(self.files(name).await.get("broken")?).ok()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -204,10 +196,6 @@ impl Fixture for Forgetful {
 
     async fn records(&self, name: &Name) -> usize {
         unended(&self.files(name).await)
-    }
-
-    async fn last_break(&self, name: &Name) -> Option<BreakNote> {
-        serde_json::from_slice(self.files(name).await.get("broken")?).ok()
     }
 }
 

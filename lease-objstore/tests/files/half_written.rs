@@ -48,7 +48,7 @@ async fn a_newer_record_is_held_until_it_is_broken() {
         (&shown.unreadable, shown.state),
         (&Some(Unreadable::NewerVersion(99)), State::Draining)
     );
-    let note = BreakNote { by: "eve".into(), why: "that host is gone".into() };
+    let note = BreakNote::new("eve", "that host is gone");
     let broken = store.break_record(&name(), shown.nonce, &note).await.unwrap();
     assert!(matches!(broken, Broken::Broken { .. }));
     let grant = acquire(&store, &exclusive()).await;

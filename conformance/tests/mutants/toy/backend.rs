@@ -176,6 +176,11 @@ impl Backend for Toy {
         Ok(broken.unwrap_or(Broken::NotThere))
     }
 
+    async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.arrives(false).await?;
+        Ok(self.look(name, |entry, _| entry.note.clone()).flatten())
+    }
+
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed> {
         self.arrives(true).await?;
         let adopted = self.look(&mine.name, |entry, rules| entry.adopt(mine, info, rules));
