@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+use tracing::field::Empty;
 
+use crate::telemetry::UnderWay;
+use crate::waiter::Waiter;
 use crate::{
-    Coordinator, Error, HolderInfo, Lease, Mode, Name, Policy, Result, Standing, Takeover, Timing,
+    Coordinator, Error, Fence, HolderInfo, Lease, Mode, Name, Policy, Result, Standing, Takeover,
+    Timing,
 };
 
 mod attempt;
-mod wait;
 
 use attempt::{Attempt, Outcome};
-use wait::Waiter;
 
 /// A request for a lease. Nothing happens before [`acquire`](Self::acquire).
 #[must_use = "a request does nothing until `acquire` is awaited"]
@@ -141,6 +144,20 @@ impl Acquire {
     ///
     /// Safe: what an abandoned attempt has left is withdrawn in the background.
     pub async fn acquire(self) -> Result<Lease> {
+        let parts = self.coordinator.parts();
+        let (backend, mode) = (parts.backend.kind(), self.mode);
+        let name = self.name.as_ref().map_or("", Name::as_str);
+        let span = tracing::info_span!("lease.acquire", backend, name, %mode, epoch = Empty);
+        let (under_way, from) = (UnderWay::new(backend, mode), parts.clock.now());
+        let answer = self.asked().instrument(span.clone()).await;
+        under_way.ended(&answer, parts.clock.now().since(from));
+        if let Ok(lease) = &answer {
+            span.record("epoch", lease.epoch().get());
+        }
+        answer
+    }
+
+    async fn asked(&self) -> Result<Lease> {
         let name = self.name.as_ref().map_err(copy_of_name_error)?.clone();
         let parts = self.coordinator.parts();
         self.timing.fits(&parts.backend.capabilities())?;
@@ -153,7 +170,7 @@ impl Acquire {
         }
         parts.keeper.start()?;
 
-        let mut attempt = Attempt::new(&self.coordinator, name.clone(), &self);
+        let mut attempt = Attempt::new(&self.coordinator, name.clone(), self);
         let answer = tokio::select! {
             biased;
             answer = self.try_until_granted(&mut attempt) => answer,
@@ -165,9 +182,46 @@ impl Acquire {
         answer
     }
 
+    /// Takes the lease, runs `work` while it is held, and releases it.
+    ///
+    /// A grace after a takeover is waited out first ([`Lease::ready`]). The release that follows is
+    /// not waited for longer than one call timeout: the ttl frees the name.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), lease_core::Error> {
+    /// # use std::sync::Arc;
+    /// # use lease_core::{Coordinator, memory::Memory};
+    /// let leases = Coordinator::new(Arc::new(Memory::new()));
+    /// let token = leases
+    ///     .exclusive("nightly-report")
+    ///     .run_while_held(|fence| async move { fence.token() })
+    ///     .await?;
+    /// # let _ = token; Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and `work` was not called; [`Error::Lost`] also if the lease was
+    /// lost before `work` had ended. It was dropped at its last await then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As safe as `work`: the lease is released in the background.
+    pub async fn run_while_held<F, W>(self, work: F) -> Result<W::Output>
+    where
+        F: FnOnce(Fence) -> W,
+        W: Future,
+    {
+        let lease = self.acquire().await?;
+        let fence = lease.ready().await?;
+        let output = lease.run_while_held(work(fence)).await?;
+        lease.release_soon().await;
+        Ok(output)
+    }
+
     async fn try_until_granted(&self, attempt: &mut Attempt<'_>) -> Result<Lease> {
         let name = attempt.name.clone();
-        let mut waiter = Waiter::new(self.coordinator.parts(), &name, self.wait);
+        let mut waiter = Waiter::new(self.coordinator.clone(), name.clone(), self.wait);
         loop {
             let outcome = attempt.go().await;
             let retryable = match &outcome {

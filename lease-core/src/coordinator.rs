@@ -11,7 +11,7 @@ use crate::keeper::{KeeperHandle, KeeperMode};
 use crate::lease::{Lease, Shared, Ticket};
 use crate::{
     Backend, BreakNote, Epoch, Error, Grant, HolderInfo, Jitter, LossReason, Mode, Name, Nonce,
-    Policy, Result, Snapshot, Timing, backend,
+    Observation, Policy, Result, Snapshot, Timing, backend,
 };
 
 /// Takes and keeps leases in one store. Cheap to clone; clones are one coordinator.
@@ -100,6 +100,32 @@ impl Coordinator {
     /// Safe: it writes nothing.
     pub async fn status(&self, name: &Name) -> Result<Snapshot> {
         self.bounded(self.parts.backend.inspect(name)).await
+    }
+
+    /// Follows what is with `name`: tells each change. For people and tools.
+    #[must_use]
+    pub fn observe(&self, name: &Name) -> Observation {
+        Observation::new(self.clone(), name.clone())
+    }
+
+    /// The note of the last time that a lease of `name` was broken: who did it, why and when;
+    /// nothing if that never happened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it writes nothing.
+    pub async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>> {
+        self.bounded(self.parts.backend.last_break(name)).await
+    }
+
+    /// The durations of the leases that say nothing else.
+    #[must_use]
+    pub fn timing(&self) -> &Timing {
+        &self.parts.timing
     }
 
     /// The names that the store knows, in their order. For people and tools.
@@ -203,7 +229,13 @@ impl Coordinator {
             });
         }
         let ready_at = if grant.took_over { now.plus(timing.grace()) } else { now };
-        let shared = Arc::new(Shared::new(grant, parts.clock.clone(), until, ready_at));
+        let shared = Arc::new(Shared::new(
+            grant,
+            parts.backend.kind(),
+            parts.clock.clone(),
+            until,
+            ready_at,
+        ));
         if shared.mode == Mode::Writer {
             self.remember_writer(&shared);
         }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::sync::RwLock;
 
-use crate::clock::within;
 use crate::lease::Released;
 use crate::{Epoch, Error, Fence, Lease, LossReason, Mode, Name, Result, Status};
 
@@ -50,11 +49,7 @@ impl Kept {
 
     /// Releases the lease; in the background what takes longer than one call may.
     async fn end_soon(&self) {
-        let timeout = self.lease.timing().call_timeout();
-        let release = self.lease.release_in_place();
-        if let Some(Err(error)) = within(self.lease.clock(), timeout, release).await {
-            tracing::debug!(name = %self.lease.name(), %error, "a settled lease was left to its ttl");
-        }
+        self.lease.release_soon().await;
     }
 }
 

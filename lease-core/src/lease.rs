@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::backend::Confirmed;
 use crate::clock::within;
@@ -167,6 +169,53 @@ impl Lease {
         self.shared.lost().await
     }
 
+    /// A token that is cancelled once the lease is lost, for code that takes one. To cancel it does
+    /// not end the lease.
+    ///
+    /// The keeper cancels it. Where the keeper itself cannot run, only [`lost`](Self::lost) and
+    /// [`check`](Self::check) tell in time.
+    #[must_use]
+    pub fn cancellation(&self) -> CancellationToken {
+        self.shared.cancellation()
+    }
+
+    /// Waits out the grace after a takeover, in which the last writes of the holder before may still
+    /// arrive ([`Timing::grace`]). Ends at once where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the lease was lost meanwhile.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn ready(&self) -> Result<Fence> {
+        self.run_while_held(self.clock().sleep_until(self.shared.ready_at())).await?;
+        self.check()
+    }
+
+    /// Runs `work` for as long as the lease is held, and drops it when the lease is lost.
+    ///
+    /// It asks nothing of the store: before a write that must not be late use
+    /// [`guard`](Self::guard) inside. Work that blocks its thread cannot be dropped meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the lease was lost before `work` had ended: it was dropped at its last
+    /// await, and what it had sent by then may have landed.
+    ///
+    /// # Cancel safety
+    ///
+    /// As safe as `work`.
+    pub async fn run_while_held<W: Future>(&self, work: W) -> Result<W::Output> {
+        self.check()?;
+        tokio::select! {
+            biased;
+            _ = self.lost() => Err(self.shared.lost_error()),
+            output = work => Ok(output),
+        }
+    }
+
     /// Ends once an exclusive waits for this writer to end; never for an exclusive.
     ///
     /// A writer may go on as long as it needs. It learns of the wait with its next renewal.
@@ -218,11 +267,7 @@ impl Lease {
         W: Future,
     {
         let fence = self.commit_point().await?;
-        tokio::select! {
-            biased;
-            _ = self.lost() => Err(self.shared.lost_error()),
-            output = write(fence) => Ok(output),
-        }
+        self.run_while_held(write(fence)).await
     }
 
     /// Announces this lease at a resource, then proves that it is still held (rule R22).
@@ -282,12 +327,27 @@ impl Lease {
         self.release_in_place().await
     }
 
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         self.shared.clock()
     }
 
     pub(crate) async fn release_in_place(&self) -> Result<Released> {
-        self.keeper.release(self.id, &self.shared).await
+        let (backend, name, epoch) = (self.backend.kind(), self.name(), self.epoch());
+        let span = tracing::debug_span!("lease.release", backend, %name, %epoch);
+        self.keeper.release(self.id, &self.shared).instrument(span).await
+    }
+
+    /// Releases it once its work is done; in the background what takes longer than one call may.
+    pub(crate) async fn release_soon(&self) {
+        let release = self.release_in_place();
+        let released = within(self.clock(), self.timing.call_timeout(), release).await;
+        if let Some(Err(error)) = released {
+            tracing::debug!(name = %self.name(), %error, "a lease was left to its ttl");
+        }
     }
 
     /// Moves the lease to another process: the [`Ticket`] is redeemed there, once.
@@ -311,7 +371,9 @@ impl Lease {
     async fn commit_point(&self) -> Result<Fence> {
         self.check()?;
         self.shared.ready()?;
-        self.confirm().await
+        let (backend, name, epoch) = (self.backend.kind(), self.name(), self.epoch());
+        let span = tracing::debug_span!("lease.guard", backend, %name, %epoch);
+        self.confirm().instrument(span).await
     }
 
     fn unanswered(&self) -> Error {

@@ -24,6 +24,8 @@
 //! | for | see |
 //! |---|---|
 //! | taking leases | [`Coordinator`], [`Acquire`], [`Lease`], [`HeldLeases`] |
+//! | electing a leader | [`Election`], [`Term`], [`Leaders`] |
+//! | looking on | [`Coordinator::status`], [`Observation`] |
 //! | durations, takeover | [`Timing`], [`Policy`] |
 //! | protecting a resource | [`Fence`], [`Gate`], [`DurableGate`] |
 //! | what went wrong, and what to do | [`Error`], [`Advice`] |
@@ -33,6 +35,7 @@
 mod acquire;
 mod capabilities;
 mod coordinator;
+mod election;
 mod epoch;
 mod error;
 mod fence;
@@ -42,8 +45,10 @@ mod jitter;
 mod lease;
 mod mode;
 mod name;
+mod observation;
 mod policy;
 mod timing;
+mod waiter;
 
 pub mod backend;
 pub mod clock;
@@ -54,12 +59,14 @@ pub mod memory;
 pub mod record;
 #[cfg(feature = "sim")]
 pub mod sim;
+pub mod telemetry;
 
 pub use acquire::{Acquire, Waiting};
 pub use backend::Backend;
 pub use capabilities::{Capabilities, TimeAuthority};
 pub use clock::{Clock, Moment};
 pub use coordinator::{Coordinator, CoordinatorBuilder};
+pub use election::{Election, Leader, Leaders, Term};
 pub use epoch::{Epoch, Token};
 pub use error::{Advice, BoxError, Effect, Error, LossReason, Result};
 pub use fence::{Admission, DurableGate, Fence, Gate};
@@ -69,9 +76,12 @@ pub use jitter::Jitter;
 pub use lease::{Lease, Released, Status, Ticket};
 pub use mode::Mode;
 pub use name::Name;
+pub use observation::Observation;
 pub use policy::{Policy, Takeover};
 pub use record::{
     BreakNote, Claim, Freshness, Grant, Holding, Judged, Record, Revision, Snapshot, Standing,
     State, Target, Unreadable,
 };
 pub use timing::{Timing, TimingBuilder};
+/// Cancels waits and work: what [`Acquire::cancelled_by`] takes and [`Lease::cancellation`] gives.
+pub use tokio_util::sync::CancellationToken;

@@ -1,17 +1,18 @@
-//! How long to wait between two tries.
+//! How long to wait between two tries, or two looks.
 
 use std::time::Duration;
 
 use crate::backend::Watch;
 use crate::clock::Moment;
 use crate::coordinator::Parts;
-use crate::{Name, Standing, Timing};
+use crate::{Coordinator, Name, Standing, Timing};
 
 /// Waits between tries: longer each time, spread by chance, woken by the store where it can, and no
 /// longer than until the holder's record would run out.
-pub(super) struct Waiter<'a> {
-    parts: &'a Parts,
-    name: &'a Name,
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    coordinator: Coordinator,
+    name: Name,
     started: Moment,
     deadline: Moment,
     pause: Option<Duration>,
@@ -21,32 +22,43 @@ pub(super) struct Waiter<'a> {
     quiet: Duration,
 }
 
-impl<'a> Waiter<'a> {
+impl Waiter {
     /// How much longer each pause is than the last.
     const GROWTH: u32 = 2;
 
     /// The part of the shortest pause in which no push is listened to after the first one.
     const QUIET_PART: u32 = 32;
 
-    pub(super) fn new(parts: &'a Parts, name: &'a Name, at_most: Option<Duration>) -> Self {
+    pub(crate) fn new(coordinator: Coordinator, name: Name, at_most: Option<Duration>) -> Self {
+        let parts = coordinator.parts();
         let started = parts.clock.now();
         let deadline = started.plus(at_most.unwrap_or(Duration::ZERO));
         let may_watch = parts.backend.capabilities().push;
         let (pause, watch, quiet) = (None, None, Duration::ZERO);
-        Self { parts, name, started, deadline, pause, watch, may_watch, quiet }
+        Self { coordinator, name, started, deadline, pause, watch, may_watch, quiet }
     }
 
     /// Whether there is no time left to wait.
-    pub(super) fn is_over(&self) -> bool {
-        self.parts.clock.now() >= self.deadline
+    pub(crate) fn is_over(&self) -> bool {
+        self.parts().clock.now() >= self.deadline
     }
 
-    pub(super) fn waited(&self) -> Duration {
-        self.parts.clock.now().since(self.started)
+    pub(crate) fn waited(&self) -> Duration {
+        self.parts().clock.now().since(self.started)
+    }
+
+    /// Starts again with the shortest pause: something has happened.
+    pub(crate) const fn start_again(&mut self) {
+        self.pause = None;
+        self.quiet = Duration::ZERO;
+    }
+
+    fn parts(&self) -> &Parts {
+        self.coordinator.parts()
     }
 
     /// Waits until the next try is due.
-    pub(super) async fn wait(
+    pub(crate) async fn wait(
         &mut self,
         timing: &Timing,
         standing: Option<&Standing>,
@@ -62,17 +74,18 @@ impl<'a> Waiter<'a> {
         self.pause = Some(pause.saturating_mul(Self::GROWTH).min(longest));
 
         // Between a half and the whole of it, so that waiters who started together come apart.
-        let jitter = &self.parts.jitter;
+        let parts = self.coordinator.parts();
+        let jitter = &parts.jitter;
         let mut pause = jitter.between(pause / 2, pause);
         // One that has expired and is respected all the same will not be free by waiting.
         let free_in = standing.and_then(Standing::free_in).filter(|left| !left.is_zero());
         if let Some(free_in) = free_in {
             pause = pause.min(free_in + jitter.between(Duration::ZERO, timing.poll_from()));
         }
-        let now = self.parts.clock.now();
+        let now = parts.clock.now();
         let until = now.plus(pause).min(self.deadline);
         let quiet_until = now.plus(jitter.between(self.quiet / 2, self.quiet));
-        let timer = self.parts.clock.sleep_until(until);
+        let timer = parts.clock.sleep_until(until);
         let pushed = tokio::select! {
             biased;
             () = timer => false,
@@ -91,7 +104,7 @@ impl<'a> Waiter<'a> {
     /// it does not push.
     async fn woken(&mut self, quiet_until: Moment) {
         if self.may_watch && self.watch.is_none() {
-            match self.parts.backend.watch(self.name).await {
+            match self.parts().backend.watch(&self.name).await {
                 // A change between the last look and this moment is found by the next poll.
                 Ok(watch) => self.watch = Some(watch),
                 Err(_) => self.may_watch = false,
@@ -103,6 +116,6 @@ impl<'a> Waiter<'a> {
             std::future::pending::<()>().await;
         }
         // What changes meanwhile is found by the same try.
-        self.parts.clock.sleep_until(quiet_until).await;
+        self.parts().clock.sleep_until(quiet_until).await;
     }
 }

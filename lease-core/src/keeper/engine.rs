@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tracing::Instrument;
 
 use super::schedule::{LeaseId, Schedule, Verdict};
 use crate::backend::Renewed;
 use crate::clock::{Clock, Moment, within};
 use crate::lease::Shared;
+use crate::telemetry;
 use crate::{Backend, Error, Holding, Jitter, LossReason, Result, Timing};
 
 /// The answers to one batch of renewals.
@@ -120,22 +122,30 @@ impl Engine {
         sent: Moment,
     ) -> BoxFuture<'static, Answers> {
         let (backend, clock) = (self.backend.clone(), self.clock.clone());
-        Box::pin(async move {
-            let budget = batch.iter().map(|(_, _, left)| *left).min().unwrap_or_default();
-            let (ids, holdings): (Vec<_>, Vec<_>) =
-                batch.into_iter().map(|(id, holding, _)| (id, holding)).unzip();
-            let renewals =
-                AssertUnwindSafe(async { backend.renew(&holdings).await }).catch_unwind();
-            let mut answers = match within(&clock, budget, renewals).await {
-                Some(Ok(answers)) => answers.into_iter(),
-                // A backend that panics must not take the other leases with it.
-                Some(Err(_)) | None => Vec::new().into_iter(),
-            };
-            let unanswered = || Err(Error::unclear(backend.kind(), "a renewal was not answered"));
-            let answers =
-                ids.into_iter().map(|id| (id, answers.next().unwrap_or_else(unanswered))).collect();
-            Answers { sent, answers }
-        })
+        let span =
+            tracing::debug_span!("lease.renew", backend = backend.kind(), leases = batch.len());
+        Box::pin(
+            async move {
+                let budget = batch.iter().map(|(_, _, left)| *left).min().unwrap_or_default();
+                let (ids, holdings): (Vec<_>, Vec<_>) =
+                    batch.into_iter().map(|(id, holding, _)| (id, holding)).unzip();
+                let renewals =
+                    AssertUnwindSafe(async { backend.renew(&holdings).await }).catch_unwind();
+                let mut answers = match within(&clock, budget, renewals).await {
+                    Some(Ok(answers)) => answers.into_iter(),
+                    // A backend that panics must not take the other leases with it.
+                    Some(Err(_)) | None => Vec::new().into_iter(),
+                };
+                let unanswered =
+                    || Err(Error::unclear(backend.kind(), "a renewal was not answered"));
+                let answers = ids
+                    .into_iter()
+                    .map(|id| (id, answers.next().unwrap_or_else(unanswered)))
+                    .collect();
+                Answers { sent, answers }
+            }
+            .instrument(span),
+        )
     }
 
     /// Takes the renewals in flight for unanswered: who waited for their answers is gone.
@@ -151,6 +161,9 @@ impl Engine {
     pub(super) fn finish(&mut self, batch: Answers) {
         let now = self.clock.now();
         for (id, answer) in batch.answers {
+            if let Some(until) = self.schedule.believed_until(id) {
+                telemetry::renewal(self.backend.kind(), &answer, until.since(now));
+            }
             let verdict = self.schedule.answered(id, batch.sent, &answer, now);
             let Some(shared) = self.shared.get(&id) else { continue };
             match verdict {

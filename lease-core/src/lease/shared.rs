@@ -1,13 +1,15 @@
 //! What a lease and its keeper share: the belief, read without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Moment};
 use crate::fence::Fence;
+use crate::telemetry;
 use crate::{Epoch, Error, Grant, Holding, LossReason, Mode, Name, Nonce, Result};
 
 /// Whether a lease is held.
@@ -28,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) mode: Mode,
     pub(crate) epoch: Epoch,
     pub(crate) nonce: Nonce,
+    /// Which backend keeps it, for those who count.
+    kind: &'static str,
     clock: Arc<dyn Clock>,
     /// Until when the lease may be believed in, in nanoseconds on `clock`; 0 once it is over.
     believed_until: AtomicU64,
@@ -35,6 +39,8 @@ pub(crate) struct Shared {
     ready_at: Moment,
     status: watch::Sender<Status>,
     drain: watch::Sender<bool>,
+    /// Cancelled with the end of the lease; made when somebody asks for it.
+    cancellation: OnceLock<CancellationToken>,
     holding: Mutex<Holding>,
     /// Whether somebody removes the record already, or has handed it on.
     leaving: AtomicBool,
@@ -43,11 +49,14 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         grant: Grant,
+        kind: &'static str,
         clock: Arc<dyn Clock>,
         believed_until: Moment,
         ready_at: Moment,
     ) -> Self {
+        telemetry::held(kind, grant.holding.mode);
         Self {
+            kind,
             name: grant.holding.name.clone(),
             mode: grant.holding.mode,
             epoch: grant.epoch,
@@ -57,6 +66,7 @@ impl Shared {
             ready_at,
             status: watch::Sender::new(Status::Held),
             drain: watch::Sender::new(false),
+            cancellation: OnceLock::new(),
             holding: Mutex::new(grant.holding),
             leaving: AtomicBool::new(false),
         }
@@ -90,6 +100,20 @@ impl Shared {
         }
     }
 
+    /// A token that is cancelled with the end of the lease.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        let token = self.cancellation.get_or_init(CancellationToken::new);
+        // Whoever ends the lease looks for the token after that, so one of both sees the other.
+        if self.is_over() {
+            token.cancel();
+        }
+        token.child_token()
+    }
+
+    pub(crate) const fn ready_at(&self) -> Moment {
+        self.ready_at
+    }
+
     /// Refuses while the grace after a takeover runs.
     pub(crate) fn ready(&self) -> Result<()> {
         let after = self.ready_at.since(self.clock.now());
@@ -119,7 +143,7 @@ impl Shared {
 
     /// Ends the lease; the first reason counts.
     pub(crate) fn end(&self, reason: LossReason) {
-        self.status.send_if_modified(|status| {
+        let ended = self.status.send_if_modified(|status| {
             if matches!(status, Status::Lost(_)) {
                 return false;
             }
@@ -128,6 +152,17 @@ impl Shared {
             *status = Status::Lost(reason);
             true
         });
+        if !ended {
+            return;
+        }
+        if let Some(token) = self.cancellation.get() {
+            token.cancel();
+        }
+        telemetry::ended(self.kind, self.mode, reason);
+        if !matches!(reason, LossReason::Released | LossReason::HandedOver) {
+            let (name, mode, epoch) = (&self.name, self.mode, self.epoch);
+            tracing::warn!(%name, %mode, %epoch, %reason, "a lease was lost");
+        }
     }
 
     /// Takes an acknowledged renewal in: believed in until `until`, unless it is over already.
