@@ -6,10 +6,13 @@
 //! |---|---|
 //! | opening a store | [`connect`], [`StoreUrl`] |
 //! | taking and keeping leases | [`Coordinator`], [`Acquire`], [`Lease`], [`HeldLeases`] |
+//! | electing a leader | [`Election`], [`Term`], [`Leaders`] |
+//! | looking on | [`Coordinator::status`], [`Observation`] |
 //! | durations, takeover | [`Timing`], [`Policy`] |
 //! | protecting a resource | [`Fence`], [`Gate`], [`DurableGate`] |
 //! | what went wrong, and what to do | [`Error`], [`Advice`] |
 //! | a store of your own | [`Backend`], [`memory`] |
+//! | spans and numbers | [`telemetry`] |
 //!
 //! # Features
 //!
@@ -18,10 +21,14 @@
 //! | `objstore` (default) | `file:///path`: leases in a folder |
 //! | `mongo` | `mongodb://…`: leases in MongoDB, on the server's clock |
 //! | `nats` | `nats://…`: leases in a NATS JetStream bucket |
+//! | `blocking` | the module `blocking`: the same for programs without a runtime |
+//! | `metrics` | numbers through the `metrics` facade: see [`telemetry`] |
 //! | `cli` (default) | the command `lease`; a library does not need it |
 //!
 //! The library prints nothing and starts no thread before the first lease is asked for.
 
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod connect;
 mod url;
 

@@ -7,12 +7,14 @@ use crate::step::{Failure, cargo, heading, output_of, run};
 
 /// Crates that come with these features only, for each is a build of minutes to whoever did not
 /// ask for it.
-const OWNED: [(&str, &[&str]); 5] = [
+const OWNED: [(&str, &[&str]); 7] = [
     ("mongodb", &["mongo"]),
     ("async-nats", &["nats"]),
     ("object_store", &["objstore"]),
     ("reqwest", &["aws", "azure", "gcp"]),
     ("clap", &["cli"]),
+    ("metrics", &["metrics"]),
+    ("pollster", &["blocking"]),
 ];
 
 /// No feature at all, then each alone.
