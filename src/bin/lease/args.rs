@@ -14,8 +14,8 @@ mod run;
 
 pub(crate) use break_::Break;
 pub(crate) use inner::{Exec, Watchdog};
-pub(crate) use look::{List, Status};
-pub(crate) use run::Run;
+pub(crate) use look::{List, Status, Watch};
+pub(crate) use run::{OnLost, Run};
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
 #[derive(Debug, Parser)]
@@ -27,9 +27,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    Run(Run),
+    Run(Box<Run>),
     Status(Status),
     List(List),
+    Watch(Watch),
     Break(Break),
     /// Print what a shell needs to complete this command's words
     ///
@@ -43,6 +44,7 @@ pub(crate) enum Action {
     /// To read it at once: lease man run | man -l -
     Man {
         /// Which subcommand, such as run
+        #[arg(value_parser = ["run", "status", "list", "watch", "break", "completions", "man"])]
         command: Option<String>,
     },
     #[command(name = "__exec", hide = true)]

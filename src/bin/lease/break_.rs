@@ -35,7 +35,7 @@ pub(crate) async fn break_(which: Break) -> Result<u8, Failure> {
         return Err(nobody(&which));
     }
     let backend = which.on.store.open().await?;
-    let note = BreakNote { by: who(), why: which.why.clone() };
+    let note = BreakNote::new(who(), which.why.clone()).dated();
     let (mut broken, mut epoch) = (Vec::new(), seen.epoch);
     for nonce in nonces {
         let step = backend.break_record(&which.name, nonce, &note);

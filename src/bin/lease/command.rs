@@ -1,6 +1,5 @@
 //! The command and its process group, and the watchdog beside it.
 
-use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp};
 use tokio::process::{Child, Command};
 
+use crate::args::Run;
 use crate::exit::Failure;
 use crate::gate::Gate;
 use crate::group::Group;
@@ -59,12 +59,8 @@ pub(crate) enum Event {
 
 impl Running {
     /// Starts the command once the watchdog knows of it.
-    pub(crate) async fn start(
-        command: &[OsString],
-        lease: &Lease,
-        url: &str,
-        grace: Duration,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn start(run: &Run, lease: &Lease, url: &str) -> Result<Self, Failure> {
+        let grace = run.kill_grace();
         let (gate, opener) = Gate::new()?;
         let mut watchdog = Watchdog::start(grace, opener.into())?;
         let terminal = Terminal::of_this_process();
@@ -78,7 +74,7 @@ impl Running {
         }
         let mut child = exec
             .arg("--")
-            .args(command)
+            .args(&run.command)
             .env("LEASE_NAME", lease.name().as_str())
             .env("LEASE_MODE", lease.mode().as_str())
             .env("LEASE_EPOCH", lease.epoch().to_string())

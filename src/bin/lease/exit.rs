@@ -17,11 +17,13 @@ Exit codes of `lease run`:
   64   the command line is wrong (64, 66, 69, 71, 75, 78 also of the other subcommands)
   66   `lease break`: no such holder; nothing was changed
   69   the store does not answer
-  71   the system refused something that the command needs
+  71   the system refused something that the command needs, or its watchdogs were killed
   75   another holds it (--conflict-exit-code sets another code); the command was not started
   78   the store's set-up is wrong: a folder, a permission, a setting
-  79   the lease was lost or could not be renewed in time, and the command has been ended; or it
-       was taken away while it waited for writers to end, and the command was not started
+  79   the lease was lost, could not be renewed in time or was held for --max-hold, and the command
+       has been ended (or runs no more, with --on-lost term or keep); or it had been taken away when
+       the command ended by itself; or it was taken away while it waited for writers to end, and the
+       command was not started
   126  the command cannot be executed
   127  the command was not found
   128+n  signal n ended the wait; the command was not started";
@@ -36,6 +38,7 @@ pub(crate) enum Cause {
     Busy,
     Misconfigured,
     Lost,
+    HeldTooLong,
     NotExecutable,
     NotFound,
     Signal(Signal),
@@ -50,7 +53,7 @@ impl Cause {
             Self::System => 71,
             Self::Busy => 75,
             Self::Misconfigured => 78,
-            Self::Lost => 79,
+            Self::Lost | Self::HeldTooLong => 79,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Signal(signal) => of_signal(signal as i32),
@@ -67,6 +70,7 @@ impl Cause {
             Self::Busy => "busy",
             Self::Misconfigured => "misconfigured",
             Self::Lost => "lost",
+            Self::HeldTooLong => "held-too-long",
             Self::NotExecutable => "not-executable",
             Self::NotFound => "not-found",
             Self::Signal(_) => "signal",
@@ -103,6 +107,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
         Self { cause, message: message.into() }
+    }
+
+    /// The command line is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Cause::Usage, message)
     }
 
     /// The system refused what every program needs.

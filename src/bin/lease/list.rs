@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 
 use crate::args::List;
 use crate::exit::Failure;
-use crate::show::{NameView, plain, state};
+use crate::show::{NameView, holder, state};
 use crate::status::{look, patiently};
 use crate::tell::{print, print_json};
 
@@ -26,7 +26,7 @@ pub(crate) async fn list(list: List) -> Result<u8, Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["NAME", "STATE", "HOLDERS", "EPOCH"]);
     for (name, seen) in &all {
-        let labels = seen.exclusive.iter().chain(&seen.writers).map(|r| plain(&r.info.label));
+        let labels = seen.exclusive.iter().chain(&seen.writers).map(holder);
         table.add_row([
             name.as_str(),
             state(seen),

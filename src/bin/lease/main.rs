@@ -23,6 +23,7 @@ mod supervise;
 mod tell;
 mod terminal;
 mod voice;
+mod watch;
 mod watchdog;
 
 use std::future::Future;
@@ -46,9 +47,10 @@ fn main() -> ExitCode {
         Action::Exec(exec) => Err(exec::become_the_command(&exec)),
         Action::Watchdog(watchdog) => watchdog::watch(watchdog.grace),
         Action::Interrupted => Ok(exec::die_of_ctrl_c()),
-        Action::Run(run) => on_a_runtime(run::run(run)),
+        Action::Run(run) => on_a_runtime(run::run(*run)),
         Action::Status(status) => on_a_runtime(status::status(status)),
         Action::List(list) => on_a_runtime(list::list(list)),
+        Action::Watch(names) => on_a_runtime(watch::watch(names)),
         Action::Break(which) => on_a_runtime(break_::break_(which)),
         Action::Completions { shell } => manual::completions(shell),
         Action::Man { command } => manual::man(command.as_deref()),

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
-use leasehold::{Clock, Coordinator, Error, HolderInfo, Lease, Released, Status};
+use leasehold::{
+    BreakNote, Clock, Coordinator, Error, HolderInfo, Lease, LossReason, Moment, Released, Status,
+};
 use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Run;
+use crate::args::{OnLost, Run};
 use crate::command::Running;
 use crate::exit::{self, Cause, Failure};
 use crate::signals::Signals;
@@ -24,6 +26,9 @@ const RELEASE: Duration = Duration::from_secs(10);
 /// How long the store has to let a waiter go that was stopped: whoever pressed Ctrl-C looks on. What
 /// it leaves unanswered ends with its ttl.
 const WITHDRAWAL: Duration = Duration::from_millis(500);
+
+/// How far the clocks of an operator and of a holder may be apart, in milliseconds.
+const CLOCKS_APART: u64 = 60_000;
 
 pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
     let teller = Teller::new(run.json, run.name.clone())?;
@@ -49,9 +54,11 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
     let leases = interruptible(&mut signals, open(run)).await??;
     let lease = acquire(run, &leases, &mut signals, teller).await?;
+    let (granted, granted_at) = (SystemClock.now(), show::since_1970_ms());
     teller.granted(&lease);
+    let lease = begin(lease, &mut signals, teller).await?;
     let url = run.on.store.to_string();
-    let running = Running::start(&run.command, &lease, &url, run.kill_grace()).await;
+    let running = Running::start(run, &lease, &url).await;
     let mut running = match running {
         Ok(running) => running,
         Err(failure) => {
@@ -64,6 +71,8 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
         lease: &lease,
         signals: &mut signals,
         grace: run.kill_grace(),
+        on_lost: run.on_lost,
+        no_longer_than: run.max_hold.map(|most| granted.plus(most)),
         teller,
     })
     .await;
@@ -71,12 +80,16 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
         running.kill_all().await;
     }
     running.over().await;
+    if let (Ok(Ended { why: None, .. }), Some(least)) = (&ended, run.min_hold) {
+        hold_until(granted.plus(least), &lease, &mut signals).await;
+    }
     // Still believed in is not enough: the last renewals must have got through.
     let recovered = lease.status() == Status::Held;
     let released = release(lease, teller).await;
     let Ended { status, why } = ended?;
     if let Some(why) = why {
-        return Err(ended_by(why, run, recovered));
+        let broken = note_of(&why, run, &leases, granted_at).await;
+        return Err(ended_by(why, run, recovered, broken));
     }
     let code = exit::of_command(status);
     // It was taken away before the command ended, and no renewal has told yet.
@@ -94,30 +107,72 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
 }
 
 /// What it means for the exit code that the command was ended.
-fn ended_by(why: Why, run: &Run, recovered: bool) -> Failure {
+fn ended_by(why: Why, run: &Run, recovered: bool, broken: Option<BreakNote>) -> Failure {
     let name = &run.name;
+    let ended = match run.on_lost {
+        OnLost::Kill => "the command was ended",
+        OnLost::Term => "the command was asked to end",
+        OnLost::Keep => "the command went on without it",
+    };
     let message = match why {
         Why::Unguarded(failure) => {
             let message = format!("{}: the command was ended", failure.message);
             return Failure { message, ..failure };
         }
         Why::Lost(reason) => {
-            format!("the lease on `{name}` was lost ({reason}): the command was ended")
+            let broken =
+                broken.map_or_else(String::new, |note| format!(", {}", show::broken(&note)));
+            format!("the lease on `{name}` was lost ({reason}{broken}): {ended}")
         }
         Why::Doubtful if recovered => format!(
             "the lease on `{name}` could not be renewed for so long that the command was ended; \
              a renewal that got through after that came too late for it"
         ),
-        Why::Doubtful => {
-            format!("the lease on `{name}` could not be renewed: the command was ended")
+        Why::Doubtful => format!("the lease on `{name}` could not be renewed: {ended}"),
+        Why::TooLong => {
+            let message = format!("`{name}` was held for --max-hold: the command was ended");
+            return Failure::new(Cause::HeldTooLong, message);
         }
     };
     Failure::new(Cause::Lost, message)
 }
 
+/// Waits out the grace after a takeover. The lease is released if that is ended by a signal.
+async fn begin(lease: Lease, signals: &mut Signals, teller: &Teller) -> Result<Lease, Failure> {
+    match interruptible(signals, lease.ready()).await {
+        Ok(ready) => {
+            ready?;
+            Ok(lease)
+        }
+        Err(stopped) => {
+            release(lease, teller).await;
+            Err(stopped)
+        }
+    }
+}
+
+/// Keeps the lease of a command that has ended, for its --min-hold.
+async fn hold_until(at: Moment, lease: &Lease, signals: &mut Signals) {
+    tokio::select! {
+        () = SystemClock.sleep_until(at) => {}
+        _ = lease.lost() => {}
+        _ = signals.next() => {}
+    }
+}
+
+/// Who has broken the lease, if somebody did and the store tells soon.
+async fn note_of(why: &Why, run: &Run, leases: &Coordinator, since: u64) -> Option<BreakNote> {
+    let Why::Lost(LossReason::Displaced) = why else { return None };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let told = within(&clock, WITHDRAWAL, leases.last_break(&run.name)).await?.ok()??;
+    // An older one has nothing to do with this loss, as far as wall clocks tell.
+    (told.at_ms.saturating_add(CLOCKS_APART) >= since).then_some(told)
+}
+
 async fn open(run: &Run) -> Result<Coordinator, Failure> {
     let backend = run.on.store.open().await?;
-    run.ttl.fits(&backend.capabilities())?;
+    let timing = run.timing()?;
+    timing.fits(&backend.capabilities())?;
     // The command may outlive this process by the time that the watchdog gives it, so the lease
     // must not be taken over at once when this process is found dead.
     let mut info = HolderInfo::of_this_process()
@@ -129,7 +184,7 @@ async fn open(run: &Run) -> Result<Coordinator, Failure> {
     for (key, value) in &run.metadata {
         info = info.metadata(key, value);
     }
-    let builder = Coordinator::builder(backend).timing(run.ttl).policy(run.policy());
+    let builder = Coordinator::builder(backend).timing(timing).policy(run.policy());
     Ok(builder.info(info.build()?).build())
 }
 

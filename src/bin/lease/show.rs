@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use comfy_table::{ContentArrangement, Table, presets};
 use leasehold::clock::wall_clock_for_display;
 use leasehold::{
-    Freshness, HolderInfo, Mode, Record, Snapshot, Standing, State, Token, Unreadable,
+    BreakNote, Freshness, HolderInfo, Mode, Record, Snapshot, Standing, State, Token, Unreadable,
 };
 use serde::Serialize;
 
@@ -35,6 +35,8 @@ pub(crate) struct NameView {
     epoch: u64,
     token: Option<u64>,
     holders: Vec<RecordView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_break: Option<BreakNote>,
 }
 
 impl NameView {
@@ -47,7 +49,13 @@ impl NameView {
             epoch: seen.epoch.get(),
             token: granted.map(|record| Token::new(record.mode, seen.epoch).get()),
             holders: seen.exclusive.iter().chain(&seen.writers).map(RecordView::new).collect(),
+            last_break: None,
         }
+    }
+
+    /// With the note of the last break, where there is one.
+    pub(crate) fn broken(self, last_break: Option<BreakNote>) -> Self {
+        Self { last_break, ..self }
     }
 }
 
@@ -126,8 +134,7 @@ pub(crate) fn table(seen: &Snapshot) -> Table {
     let unknown = || "?".to_owned();
     for record in seen.exclusive.iter().chain(&seen.writers) {
         let view = RecordView::new(record);
-        let holder = view.unreadable.map_or(view.label, |why| format!("({why})"));
-        let (holder, host) = (plain(&holder), plain(&view.host));
+        let (holder, host) = (holder(record), plain(&view.host));
         table.add_row([
             view.mode.to_owned(),
             view.state.to_owned(),
@@ -143,6 +150,14 @@ pub(crate) fn table(seen: &Snapshot) -> Table {
     table
 }
 
+/// Who holds, as a person knows them.
+pub(crate) fn holder(record: &Record) -> String {
+    match &record.unreadable {
+        Some(why) => plain(&format!("({})", unreadable(why))),
+        None => plain(&record.info.label),
+    }
+}
+
 /// Who is in the way, in a line for people: what matters most first.
 pub(crate) fn standing(by: &Standing) -> String {
     let Some(holder) = &by.holder else {
@@ -153,6 +168,10 @@ pub(crate) fn standing(by: &Standing) -> String {
         None => holder.info.label.clone(),
     };
     let verb = match (holder.mode, holder.state, by.writers) {
+        // Who was refused by it has not looked for writers.
+        (Mode::Exclusive, State::Draining, 0) => {
+            "waits to hold it alone, after its writers".to_owned()
+        }
         (Mode::Exclusive, State::Draining, writers) => {
             format!("waits to hold it alone, after {writers} writer(s)")
         }
@@ -179,6 +198,13 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
+/// Who broke a lease, when and why, in a line for people.
+pub(crate) fn broken(note: &BreakNote) -> String {
+    let why = if note.why.is_empty() { String::new() } else { format!(": {}", note.why) };
+    let ago = since(note.at_ms).map_or_else(String::new, |time| format!(" {} ago", span(time)));
+    plain(&format!("broken{ago} by {}{why}", note.by))
+}
+
 /// Where a holder is, unless its label says so.
 fn place(info: &HolderInfo) -> String {
     match pid(info) {
@@ -191,11 +217,22 @@ fn place(info: &HolderInfo) -> String {
 
 /// For how long it has held, if its clock and ours agree that it has.
 fn held_for(info: &HolderInfo) -> Option<Duration> {
-    if info.since_ms == 0 {
+    since(info.since_ms)
+}
+
+/// How long ago a time is that a wall clock told, if that clock and ours agree that it has been.
+fn since(ms: u64) -> Option<Duration> {
+    if ms == 0 {
         return None;
     }
-    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(info.since_ms);
-    wall_clock_for_display().duration_since(since).ok()
+    let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms))?;
+    wall_clock_for_display().duration_since(at).ok()
+}
+
+/// The time since 1970 by this machine's wall clock, in milliseconds.
+pub(crate) fn since_1970_ms() -> u64 {
+    let now = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A time for people: to a tenth of a second as long as that matters.

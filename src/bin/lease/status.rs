@@ -7,7 +7,7 @@ use leasehold::{Backend, Clock, Error, Name, Result, Snapshot};
 
 use crate::args::Status;
 use crate::exit::Failure;
-use crate::show::{NameView, table};
+use crate::show::{self, NameView, table};
 use crate::tell::{print, print_json};
 
 /// How long a look may take before the store counts as not answering.
@@ -16,13 +16,19 @@ pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(
 pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
     let backend = status.on.store.open_to_look().await?;
     let seen = look(&*backend, &status.name).await?;
+    let broken = patiently(backend.kind(), backend.last_break(&status.name)).await?;
     if status.json {
-        print_json(&NameView::new(status.name.as_str(), &seen))?;
-    } else if seen.is_free() {
+        print_json(&NameView::new(status.name.as_str(), &seen).broken(broken))?;
+        return Ok(0);
+    }
+    if seen.is_free() {
         print(format!("{} is free (last epoch {})", status.name, seen.epoch))?;
     } else {
         print(format!("{} is held, epoch {}", status.name, seen.epoch))?;
         print(table(&seen))?;
+    }
+    if let Some(note) = broken {
+        print(format!("last {}", show::broken(&note)))?;
     }
     Ok(0)
 }

@@ -7,6 +7,7 @@ use leasehold::clock::SystemClock;
 use leasehold::{Clock, Lease, LossReason, Moment, Status};
 use nix::sys::signal::Signal;
 
+use crate::args::OnLost;
 use crate::command::{DYING, Event, LOOK, Running};
 use crate::exit::Failure;
 use crate::signals::{Signals, asks_to_end};
@@ -17,6 +18,9 @@ const DISPLACED_GRACE: Duration = Duration::from_millis(500);
 
 /// How often a group that was killed is killed again until it is gone.
 const AGAIN: Duration = Duration::from_millis(100);
+
+/// Later than any command runs, and early enough to count on from.
+const NEVER: Moment = Moment::after_origin(Duration::from_secs(100 * 365 * 24 * 3600));
 
 /// How often the watchdog is told between two renewals: it must know of each soon.
 const TOLD_PER_RENEWAL: u32 = 8;
@@ -34,6 +38,8 @@ pub(crate) enum Why {
     Lost(LossReason),
     /// It was about to be.
     Doubtful,
+    /// It was held for as long as it may be.
+    TooLong,
     /// Nobody would end the command if this process were killed.
     Unguarded(Failure),
 }
@@ -43,6 +49,8 @@ struct Ending {
     why: Option<Why>,
     kill_at: Moment,
     killed_at: Option<Moment>,
+    /// Whether nothing is done about it: the command goes on.
+    is_idle: bool,
 }
 
 /// What a command runs under.
@@ -51,6 +59,9 @@ pub(crate) struct Supervision<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) signals: &'a mut Signals,
     pub(crate) grace: Duration,
+    pub(crate) on_lost: OnLost,
+    /// When the command ends at the latest, whatever the lease does.
+    pub(crate) no_longer_than: Option<Moment>,
     pub(crate) teller: &'a Teller,
 }
 
@@ -118,7 +129,8 @@ impl Supervisor<'_> {
         // A command that ends by itself may leave behind whom it likes. One that was ended did not
         // mean to.
         let by_itself = status.code().is_some() && !self.asked_from_outside;
-        if (by_itself && self.ending.is_none()) || self.what.running.is_gone() {
+        let nobody_asked = self.ending.as_ref().is_none_or(|ending| ending.is_idle);
+        if (by_itself && nobody_asked) || self.what.running.is_gone() {
             return true;
         }
         let now = SystemClock.now();
@@ -133,7 +145,8 @@ impl Supervisor<'_> {
             // What was asked to end has no longer than it had then, whatever gets through after all.
             Some(Ending { why: Some(_), kill_at, .. }) => *kill_at,
             // What is merely left over ends by this process, and is told.
-            _ => believed_until,
+            _ if self.what.on_lost == OnLost::Kill => self.latest(believed_until),
+            _ => self.latest(NEVER),
         }
     }
 
@@ -142,7 +155,7 @@ impl Supervisor<'_> {
         let due = match &self.ending {
             Some(ending) => ending.kill_at,
             None if self.is_doubtful() => believed_until.minus(self.what.grace),
-            None => believed_until,
+            None => believed_until.min(self.latest(NEVER).minus(self.what.grace)),
         };
         let look = match self.status {
             Some(_) => LOOK,
@@ -178,6 +191,13 @@ impl Supervisor<'_> {
     /// Does what is due.
     async fn act(&mut self) {
         let now = SystemClock.now();
+        if self.ending.as_ref().is_none_or(|ending| ending.is_idle)
+            && now >= self.latest(NEVER).minus(self.what.grace)
+        {
+            self.what.running.tell_to_end().await;
+            self.ending = Some(Ending::by(self.latest(NEVER), Some(Why::TooLong)));
+            self.what.teller.held_too_long(self.what.grace);
+        }
         let Some(ending) = &mut self.ending else {
             if self.is_doubtful() && self.what.lease.remaining() <= self.what.grace {
                 self.ask().await;
@@ -201,12 +221,15 @@ impl Supervisor<'_> {
             return;
         }
         // First the signals: what is told may not be read.
-        self.what.running.tell_to_end().await;
+        if self.what.on_lost != OnLost::Keep {
+            self.what.running.tell_to_end().await;
+        }
         let why = match self.what.lease.status() {
             Status::Lost(reason) => reason,
             Status::Held | Status::Doubtful => LossReason::Expired,
         };
         let left = match why {
+            _ if self.what.on_lost != OnLost::Kill => Duration::MAX,
             // The belief is over: whoever comes next may come now.
             LossReason::Expired => {
                 self.what.running.signal(Signal::SIGKILL);
@@ -214,10 +237,16 @@ impl Supervisor<'_> {
             }
             _ => self.what.grace.min(DISPLACED_GRACE),
         };
-        let kill_at = SystemClock.now().plus(left);
+        let kill_at = self.latest(SystemClock.now().plus(left).min(NEVER));
         let kill_at = self.ending.as_ref().map_or(kill_at, |ending| ending.kill_at.min(kill_at));
-        self.ending = Some(Ending::by(kill_at, Some(Why::Lost(why))));
-        self.what.teller.lost(self.what.lease, why);
+        let is_idle = self.what.on_lost == OnLost::Keep;
+        self.ending = Some(Ending { is_idle, ..Ending::by(kill_at, Some(Why::Lost(why))) });
+        self.what.teller.lost(self.what.lease, why, self.what.on_lost);
+    }
+
+    /// No later than the command may run at all.
+    fn latest(&self, at: Moment) -> Moment {
+        self.what.no_longer_than.map_or(at, |latest| latest.min(at))
     }
 
     fn is_lost(&self) -> bool {
@@ -227,9 +256,13 @@ impl Supervisor<'_> {
 
     /// Asks the command to end before the lease does.
     async fn ask(&mut self) {
-        if self.ending.is_none() {
+        if self.ending.is_none() && self.what.on_lost != OnLost::Keep {
             self.what.running.tell_to_end().await;
-            let kill_at = SystemClock.now().plus(self.what.lease.remaining());
+            let kill_at = match self.what.on_lost {
+                OnLost::Kill => SystemClock.now().plus(self.what.lease.remaining()),
+                OnLost::Term | OnLost::Keep => NEVER,
+            };
+            let kill_at = self.latest(kill_at);
             self.ending = Some(Ending::by(kill_at, Some(Why::Doubtful)));
             self.what.teller.doubtful(self.what.lease);
         }
@@ -248,6 +281,6 @@ impl Supervisor<'_> {
 
 impl Ending {
     const fn by(kill_at: Moment, why: Option<Why>) -> Self {
-        Self { why, kill_at, killed_at: None }
+        Self { why, kill_at, killed_at: None, is_idle: false }
     }
 }

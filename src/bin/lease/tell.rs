@@ -3,10 +3,12 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use leasehold::{Lease, LossReason, Name, Released, Status, Waiting};
 use serde::Serialize;
 
+use crate::args::OnLost;
 use crate::exit::{Failure, with_sources};
 use crate::show::{RecordView, span, standing};
 use crate::voice::Voice;
@@ -37,6 +39,9 @@ enum Event<'a> {
     Lost {
         name: &'a str,
         reason: String,
+    },
+    HeldTooLong {
+        name: &'a str,
     },
     KilledTheRest {
         name: &'a str,
@@ -147,12 +152,26 @@ impl Teller {
         ));
     }
 
-    pub(crate) fn lost(&self, lease: &Lease, reason: LossReason) {
+    pub(crate) fn held_too_long(&self, grace: Duration) {
+        if self.json {
+            return self.event(&Event::HeldTooLong { name: self.name.as_str() });
+        }
+        let (name, left) = (&self.name, span(grace));
+        self.say(&format!(
+            "lease: `{name}` may be held for no more than {left} now, by --max-hold: ending the command"
+        ));
+    }
+
+    pub(crate) fn lost(&self, lease: &Lease, reason: LossReason, on_lost: OnLost) {
         if self.json {
             let (name, reason) = (self.name.as_str(), reason.to_string());
             return self.event(&Event::Lost { name, reason });
         }
-        self.say(&format!("lease: `{}` was lost ({reason}): ending the command", lease.name()));
+        let then = match on_lost {
+            OnLost::Kill | OnLost::Term => "ending the command",
+            OnLost::Keep => "the command goes on without it",
+        };
+        self.say(&format!("lease: `{}` was lost ({reason}): {then}", lease.name()));
     }
 
     pub(crate) fn released(&self, released: Released) {
@@ -252,6 +271,16 @@ pub(crate) fn print(lines: impl Display) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints one JSON value in a line.
+///
+/// # Errors
+///
+/// As for [`print()`].
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value);
+    print(text.map_err(|error| Failure::system("cannot write JSON", error))?)
 }
 
 /// Prints one JSON value.

@@ -20,6 +20,22 @@ pub(crate) struct Status {
     pub(crate) name: Name,
 }
 
+/// Tell each change of these names until it is ended: who holds, who waits, who let it expire; needs
+/// read rights only
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) on: On,
+
+    /// Print a JSON line for each change
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// What to watch, one name or several
+    #[arg(value_parser = name, required = true, value_name = "NAME")]
+    pub(crate) names: Vec<Name>,
+}
+
 /// List all names of the store, and what is with each; needs read rights only
 #[derive(Debug, Args)]
 pub(crate) struct List {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use leasehold::{Mode, Name, Policy, Timing};
 
 use super::{On, duration, key_value, name, timing};
-use crate::exit::{self, Cause, Failure};
+use crate::exit::{self, Failure};
 
 /// Run a command while holding NAME; wait for it first, if need be
 ///
@@ -40,7 +40,7 @@ pub(crate) struct Run {
 
     /// How long a holder that died blocks the name; the lease is renewed every third of it
     #[arg(long, value_name = "TIME", value_parser = timing, default_value = "15s")]
-    pub(crate) ttl: Timing,
+    ttl: Timing,
 
     /// How long before the end of the lease the command gets SIGTERM when renewals fail, and how
     /// long it may leave something running when a signal has ended it; at most half of the ttl
@@ -51,6 +51,25 @@ pub(crate) struct Run {
     /// What to do about a holder that let its lease expire
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Takeover::Expired)]
     takeover: Takeover,
+
+    /// After a takeover wait so long before the command starts, so that the last writes of the
+    /// holder before have arrived
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<Duration>,
+
+    /// What happens to the command when the lease is lost
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnLost::Kill)]
+    pub(crate) on_lost: OnLost,
+
+    /// Hold it for so long at the least, also where the command ends sooner: no second machine runs
+    /// the same job again whose clock is a little late. A signal ends that wait
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) min_hold: Option<Duration>,
+
+    /// Hold it for so long at the most: the command gets SIGTERM a --kill-grace before that, and
+    /// SIGKILL when it is over
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_hold: Option<Duration>,
 
     /// Who holds, for people: shown by status and to those who wait [default: host:pid]
     #[arg(long, value_name = "TEXT")]
@@ -86,6 +105,17 @@ enum Takeover {
     Expired,
 }
 
+/// What happens to the command when the lease is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLost {
+    /// SIGTERM, then SIGKILL before the store could grant another
+    Kill,
+    /// SIGTERM alone: what does not heed it runs on, beside the next holder
+    Term,
+    /// Nothing: it runs on, beside the next holder. Only where the resource refuses old tokens
+    Keep,
+}
+
 impl Run {
     /// The longest time between SIGTERM and SIGKILL that nobody asked for.
     const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -110,22 +140,47 @@ impl Run {
         }
     }
 
+    /// The durations of the lease.
+    ///
+    /// # Errors
+    ///
+    /// For those that no lease can have.
+    pub(crate) fn timing(&self) -> Result<Timing, Failure> {
+        let ttl = Timing::with_ttl(self.ttl.ttl());
+        Ok(ttl.grace(self.grace.unwrap_or_default()).build()?)
+    }
+
     /// What each option alone cannot tell.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let (grace, ttl) = (self.kill_grace(), self.ttl.ttl());
-        if grace <= ttl / 2 {
-            return Ok(());
-        }
         let show = humantime::format_duration;
-        let message = format!(
-            "a --kill-grace of {} is more than half of the --ttl of {}, and would end the command \
-             for one late renewal: use at most {}, or a ttl of {}",
-            show(grace),
-            show(ttl),
-            show(ttl / 2),
-            show(grace.saturating_mul(2)),
-        );
-        Err(Failure::new(Cause::Usage, message))
+        if grace > ttl / 2 {
+            return Err(Failure::usage(format!(
+                "a --kill-grace of {} is more than half of the --ttl of {}, and would end the \
+                 command for one late renewal: use at most {}, or a ttl of {}",
+                show(grace),
+                show(ttl),
+                show(ttl / 2),
+                show(grace.saturating_mul(2)),
+            )));
+        }
+        let Some(most) = self.max_hold else { return Ok(()) };
+        if most <= grace {
+            return Err(Failure::usage(format!(
+                "a --max-hold of {} leaves the command no time before its --kill-grace of {} \
+                 begins: use a longer one",
+                show(most),
+                show(grace),
+            )));
+        }
+        match self.min_hold {
+            Some(least) if least > most => Err(Failure::usage(format!(
+                "a --min-hold of {} is longer than the --max-hold of {}: use a shorter one",
+                show(least),
+                show(most),
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn kill_grace(&self) -> Duration {
