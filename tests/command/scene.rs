@@ -167,6 +167,16 @@ impl Shell {
         assert!(until(SECOND * 10, || self.told().contains(what)), "not told: {}", self.told());
     }
 
+    /// How many processes it has started that it has not seen the end of.
+    pub(crate) fn children(&self) -> usize {
+        let children = read(format!("/proc/{0}/task/{0}/children", self.pid()).as_ref());
+        children.split_whitespace().count()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Its exit code, within this time.
     pub(crate) fn exit_within(&mut self, time: Duration) -> Option<i32> {
         let mut status = None;

@@ -7,11 +7,13 @@ use leasehold::{Name, Nonce, StoreUrl, Timing};
 
 use crate::exit;
 
+mod bench;
 mod break_;
 mod inner;
 mod look;
 mod run;
 
+pub(crate) use bench::Bench;
 pub(crate) use break_::Break;
 pub(crate) use inner::{Exec, Watchdog};
 pub(crate) use look::{List, Status, Watch};
@@ -32,6 +34,7 @@ pub(crate) enum Action {
     List(List),
     Watch(Watch),
     Break(Break),
+    Bench(Bench),
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease

@@ -1,6 +1,7 @@
 //! The command `lease`: parses, dispatches, and turns what came of it into an exit code.
 
 mod args;
+mod bench;
 mod break_;
 mod command;
 mod ears;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Action::List(list) => on_a_runtime(list::list(list)),
         Action::Watch(names) => on_a_runtime(watch::watch(names)),
         Action::Break(which) => on_a_runtime(break_::break_(which)),
+        Action::Bench(bench) => on_a_runtime(bench::bench(bench)),
         Action::Completions { shell } => manual::completions(shell),
         Action::Man { command } => manual::man(command.as_deref()),
     };

@@ -1,0 +1,189 @@
+//! `lease bench`: how long each step takes on a store, as it is reached from here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use leasehold::backend::{Joined, Renewed, Taken};
+use leasehold::clock::SystemClock;
+use leasehold::{
+    Backend, Claim, Clock, Error, HolderInfo, Holding, Jitter, Mode, Policy, Result, Timing,
+};
+use serde::Serialize;
+
+use crate::args::Bench;
+use crate::exit::Failure;
+use crate::status::{look, patiently};
+use crate::tell::{print, print_json};
+
+/// Rounds that are not counted: connections are opened and caches filled in them.
+const WARM_UP: u32 = 3;
+
+/// One operation, as `--json` shows it.
+#[derive(Debug, Serialize)]
+struct View {
+    operation: &'static str,
+    rounds: usize,
+    p50_us: u128,
+    p99_us: u128,
+    max_us: u128,
+    /// How many looks at the name take as long, by the medians.
+    looks: f64,
+}
+
+/// What is measured, in the order in which a round does it.
+const OPERATIONS: [&str; 7] = [
+    "look",
+    "acquire exclusive",
+    "renew",
+    "confirm",
+    "release exclusive",
+    "acquire writer",
+    "release writer",
+];
+
+pub(crate) async fn bench(bench: Bench) -> Result<u8, Failure> {
+    let backend = bench.on.store.open().await?;
+    let steps = u64::from(bench.rounds);
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} rounds, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut times: [Vec<Duration>; OPERATIONS.len()] = Default::default();
+    for round in 0..WARM_UP + bench.rounds {
+        let taken = one_round(&*backend, &bench).await?;
+        if round >= WARM_UP {
+            times.iter_mut().zip(taken).for_each(|(all, one)| all.push(one));
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    tell(&bench, times)?;
+    Ok(0)
+}
+
+/// The time of each operation, once.
+async fn one_round(
+    backend: &dyn Backend,
+    bench: &Bench,
+) -> Result<[Duration; OPERATIONS.len()], Failure> {
+    let mut watch = Stopwatch::default();
+    look(backend, &bench.name).await?;
+    watch.lap();
+    let asked = claim(bench, Mode::Exclusive)?;
+    let policy = Policy::expired();
+    let grant = match patiently(backend.kind(), backend.take(&asked, None, &policy)).await? {
+        Taken::Granted(grant) => grant,
+        Taken::Draining(draining) => {
+            let _ = patiently(backend.kind(), backend.withdraw(&draining.holding)).await;
+            let by = Box::new(draining.waiting_for);
+            return Err(Error::Held { name: asked.name, by }.into());
+        }
+        Taken::Refused(by) => {
+            return Err(Error::Held { name: asked.name, by: Box::new(by) }.into());
+        }
+        Taken::Displaced(_) => return Err(gone(backend)),
+    };
+    watch.lap();
+    let mine = grant.holding.next_beat();
+    let renewal = async { backend.renew(std::slice::from_ref(&mine)).await.swap_remove(0) };
+    let mine = match patiently(backend.kind(), renewal).await? {
+        Renewed::Renewed { revision, .. } => mine.acknowledged(revision),
+        Renewed::Lost(_) => return Err(gone(backend)),
+    };
+    watch.lap();
+    patiently(backend.kind(), backend.confirm(&mine)).await?;
+    watch.lap();
+    patiently(backend.kind(), backend.withdraw(&mine)).await?;
+    watch.lap();
+    let writer = joined(backend, bench).await?;
+    watch.lap();
+    patiently(backend.kind(), backend.withdraw(&writer)).await?;
+    watch.lap();
+    Ok(std::array::from_fn(|nth| watch.laps.get(nth).copied().unwrap_or_default()))
+}
+
+async fn joined(backend: &dyn Backend, bench: &Bench) -> Result<Holding, Failure> {
+    let asked = claim(bench, Mode::Writer)?;
+    match patiently(backend.kind(), backend.join(&asked, &Policy::expired())).await? {
+        Joined::Granted(grant) => Ok(grant.holding),
+        Joined::Refused(by) => Err(Error::Held { name: asked.name, by: Box::new(by) }.into()),
+    }
+}
+
+fn claim(bench: &Bench, mode: Mode) -> Result<Claim, Failure> {
+    let info = HolderInfo::of_this_process().label("lease bench").build()?;
+    Ok(Claim {
+        name: bench.name.clone(),
+        nonce: Jitter::system().nonce(),
+        mode,
+        ttl: Timing::DEFAULT_TTL,
+        info: Arc::new(info),
+    })
+}
+
+/// Somebody else has ended what was measured.
+fn gone(backend: &dyn Backend) -> Failure {
+    Error::unclear(backend.kind(), "somebody took the lease away that was measured").into()
+}
+
+/// Times one thing after the other.
+#[derive(Debug)]
+struct Stopwatch {
+    from: leasehold::Moment,
+    laps: Vec<Duration>,
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Self { from: SystemClock.now(), laps: Vec::new() }
+    }
+}
+
+impl Stopwatch {
+    fn lap(&mut self) {
+        let now = SystemClock.now();
+        self.laps.push(now.since(self.from));
+        self.from = now;
+    }
+}
+
+fn tell(bench: &Bench, times: [Vec<Duration>; OPERATIONS.len()]) -> Result<(), Failure> {
+    let mut views: Vec<View> = Vec::new();
+    for (operation, mut times) in OPERATIONS.into_iter().zip(times) {
+        times.sort_unstable();
+        let at = |part: f64| {
+            let nth = (times.len() as f64 * part).ceil() as usize;
+            times.get(nth.saturating_sub(1)).copied().unwrap_or_default()
+        };
+        let p50 = at(0.5);
+        let look = views.first().map_or(p50.as_micros(), |look| look.p50_us);
+        views.push(View {
+            operation,
+            rounds: times.len(),
+            p50_us: p50.as_micros(),
+            p99_us: at(0.99).as_micros(),
+            max_us: at(1.0).as_micros(),
+            looks: p50.as_micros() as f64 / look.max(1) as f64,
+        });
+    }
+    if bench.json {
+        return print_json(&views);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["OPERATION", "P50", "P99", "MAX", "LOOKS"]);
+    for view in &views {
+        let time = |us: u128| format!("{:.2} ms", us as f64 / 1000.0);
+        table.add_row([
+            view.operation.to_owned(),
+            time(view.p50_us),
+            time(view.p99_us),
+            time(view.max_us),
+            format!("{:.1}", view.looks),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    print(table)
+}

@@ -1,0 +1,88 @@
+//! `lease watch` and `lease bench`.
+
+use serde_json::Value;
+
+use crate::scene::{SECOND, Scene, read, text, until};
+
+/// Each change is a line, for people and for machines, and who broke what is told by status.
+#[test]
+fn each_change_is_told() {
+    let scene = Scene::new();
+    // The folder is made by whoever holds first.
+    assert!(scene.output(&["run", "job", "--", "true"]).status.success());
+    let people = scene.shell("people", &["watch", "job", "other"]);
+    let machine = scene.shell("machine", &["watch", "--json", "job"]);
+    let told = |file: &str| read(&scene.path(file));
+    assert!(until(SECOND * 10, || told("people.out").contains("  job  free")));
+    assert!(until(SECOND * 10, || told("people.out").contains("  other  free")));
+
+    let args = ["run", "--ttl", "2s", "--label", "ann", "job", "--", "sleep", "60"];
+    let mut job = scene.shell("job", &args);
+    assert!(until(SECOND * 10, || told("people.out").contains("  job  ann holds it alone; epoch")));
+    let broken = scene.output(&["break", "job", "--force", "--why", "it hangs"]);
+    assert!(broken.status.success(), "{}", text(&broken.stderr));
+    assert!(until(SECOND * 10, || told("people.out").matches("  job  free").count() == 2));
+    job.exit_within(SECOND * 5);
+
+    let lines = || told("machine.out").lines().map(str::to_owned).collect::<Vec<_>>();
+    assert!(until(SECOND * 10, || lines().len() >= 3));
+    let lines: Vec<Value> =
+        lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
+    assert_eq!(states[..3], ["free", "exclusive", "free"]);
+    assert_eq!(lines[1]["holders"][0]["label"], "ann");
+    assert!(lines[0]["seen_ms"].as_u64() <= lines[2]["seen_ms"].as_u64());
+
+    let status = scene.status("job");
+    assert_eq!(status["last_break"]["why"], "it hangs");
+    assert!(status["last_break"]["at_ms"].as_u64().unwrap() > 0);
+    let status = text(&scene.output(&["status", "job"]).stdout);
+    assert!(status.contains("last broken") && status.contains(": it hangs"), "{status}");
+    drop((people, machine));
+}
+
+/// A store that goes away is told of once, and that it is there again.
+#[test]
+fn a_store_that_does_not_answer_is_told_of() {
+    let scene = Scene::new();
+    assert!(scene.output(&["run", "job", "--", "true"]).status.success());
+    let watching = scene.shell("watching", &["watch", "no-such-name"]);
+    assert!(until(SECOND * 10, || read(&scene.path("watching.out")).contains("free")));
+    drop(watching);
+    let nowhere = scene.output(&["watch", "--on", "file:///no/such/folder/leases", "job"]);
+    assert_eq!(nowhere.status.code(), Some(78), "{}", text(&nowhere.stderr));
+}
+
+/// All operations are measured, and nobody holds the name afterwards.
+#[test]
+fn a_bench_measures_each_operation() {
+    let scene = Scene::new();
+    let output = scene.output(&["bench", "--rounds", "5", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<_> =
+        measured.as_array().unwrap().iter().map(|it| it["operation"].as_str().unwrap()).collect();
+    let expected = [
+        "look",
+        "acquire exclusive",
+        "renew",
+        "confirm",
+        "release exclusive",
+        "acquire writer",
+        "release writer",
+    ];
+    assert_eq!(names, expected);
+    for one in measured.as_array().unwrap() {
+        assert_eq!(one["rounds"], 5);
+        assert!(one["p50_us"].as_u64() <= one["max_us"].as_u64());
+    }
+    assert_eq!(scene.state("lease-bench"), "free");
+
+    let table = text(&scene.output(&["bench", "--rounds", "1", "mine"]).stdout);
+    assert!(table.contains("acquire exclusive"), "{table}");
+    let holder = scene.shell("holder", &["run", "mine", "--", "sleep", "60"]);
+    scene.wait_for_state("mine", "exclusive");
+    assert_eq!(scene.output(&["bench", "--rounds", "1", "mine"]).status.code(), Some(75));
+    assert_eq!(scene.output(&["bench", "--rounds", "0"]).status.code(), Some(64));
+    drop(holder);
+}
