@@ -17,10 +17,10 @@ use object_store::path::Path;
 use crate::body::{Body, OPEN};
 use crate::judge::Now;
 use crate::key::{ClaimId, Key, Part};
+use crate::lifetime;
 use crate::listing::{Files, Listing, Mark};
 use crate::one_go::request;
 use crate::staging;
-use crate::steps::evict::Verdict;
 use crate::store::ObjStore;
 
 /// How many claims are cleared away in one go.
@@ -142,15 +142,22 @@ impl ObjStore {
                 let known = self.body(name, id, seen).await.ok().flatten();
                 known.and_then(|known| known.body.as_ref().as_ref().ok().map(Body::ttl))
             }
-            None if files.killed.is_some() => {
-                let path = self.objects.path(name, id.key(Part::Killed));
-                let found = self.objects.read(&path).await.ok().flatten();
-                let verdict = found.and_then(|(_, b)| serde_json::from_slice::<Verdict>(&b).ok());
-                verdict.map(|verdict| Duration::from_millis(verdict.ttl_ms))
-            }
-            None => None,
+            None => self.told_by_marks(name, id, files).await,
         };
         age >= ttl.map_or(UNTOLD, |ttl| ttl.saturating_mul(TTLS))
+    }
+
+    /// The longest ttl that one of the marks of a claim tells whose file is gone.
+    async fn told_by_marks(&self, name: &Name, id: ClaimId, files: &Files) -> Option<Duration> {
+        let mut longest = None;
+        for part in [Part::Killed, Part::Broken, Part::Released] {
+            if files.parts.contains(&part) {
+                let path = self.objects.path(name, id.key(part));
+                let found = self.objects.read(&path).await.ok().flatten();
+                longest = longest.max(found.and_then(|(_, body)| lifetime::told(&body)));
+            }
+        }
+        longest
     }
 
     /// Removes staging files of killed writers, from time to time.

@@ -13,6 +13,7 @@ mod folder;
 mod gc;
 mod judge;
 mod key;
+mod lifetime;
 mod listing;
 mod memo;
 mod names;

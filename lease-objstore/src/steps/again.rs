@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use lease_core::backend::{Draining, Installed, Taken};
 use lease_core::{Claim, Epoch, Grant, Holding, LossReason, Name, Result, Standing};
 
@@ -57,7 +58,7 @@ impl ObjStore {
         // That look came after the claim, so it is the one that a commit would make.
         if !at_once && self.seal(&claim.name, n, Mark::Granted).await? == Mark::Void {
             self.memo.spend(mine.nonce, LossReason::Displaced);
-            self.mark(&claim.name, id, Part::Released, b"").await.ok();
+            self.mark(&claim.name, id, Part::Released, Bytes::new()).await.ok();
             return Ok(Some(Taken::Displaced(listing.epoch())));
         }
         let epoch = Epoch::new(n).ok_or_else(out_of_epochs)?;
@@ -71,7 +72,7 @@ impl ObjStore {
     async fn take_claim_back(&self, mine: &Holding, n: u64) -> Result<()> {
         self.memo.forget(mine.nonce);
         self.seal(&mine.name, n, Mark::Void).await?;
-        self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await
+        self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, Bytes::new()).await
     }
 
     /// Remembers that nobody held when this client released its claim, if that is so.

@@ -1,13 +1,16 @@
 //! Breaking: an operator's removal of the record that was shown.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use lease_core::backend::Broken;
 use lease_core::{BreakNote, Claim, Epoch, HolderInfo, Jitter, Mode, Name, Nonce, Result};
 
 use crate::body::{Body, encode};
 use crate::judge;
 use crate::key::{ClaimId, Key, Part};
+use crate::lifetime;
 use crate::listing::{Listing, Mark};
 use crate::objects::{Created, Keep, nonsense};
 use crate::store::{ObjStore, out_of_epochs};
@@ -25,15 +28,18 @@ impl ObjStore {
         self.objects.writable()?;
         for _ in 0..TRIES {
             let listing = self.look(name).await?;
-            let Some(id) = self.find_by_nonce(name, nonce, &listing).await? else {
+            let Some((id, ttl)) = self.find_by_nonce(name, nonce, &listing).await? else {
                 return Ok(Broken::NotThere);
             };
+            let mark = lifetime::of_broken(ttl, note)?;
             let epoch = match id {
                 ClaimId::Writer(_) => {
-                    self.break_now(name, id, note).await?;
+                    self.mark(name, id, Part::Broken, mark).await?;
                     Some(listing.epoch())
                 }
-                ClaimId::Exclusive(n) => self.break_exclusive(name, n, &listing, note).await?,
+                ClaimId::Exclusive(n) => {
+                    self.break_exclusive(name, n, &listing, note, mark).await?
+                }
             };
             if let Some(epoch) = epoch {
                 let path = self.objects.path(name, Key::Broken);
@@ -50,22 +56,22 @@ impl ObjStore {
         Ok(read.and_then(|(_, bytes)| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// Which claim was shown under this nonce, among all that count.
+    /// Which claim was shown under this nonce, among all that count, and its ttl.
     async fn find_by_nonce(
         &self,
         name: &Name,
         nonce: Nonce,
         listing: &Listing,
-    ) -> Result<Option<ClaimId>> {
+    ) -> Result<Option<(ClaimId, Duration)>> {
         let writer = listing.live_writers().find(|(writer, ..)| *writer == nonce);
         if let Some((writer, files, seen)) = writer {
             let id = ClaimId::Writer(writer);
-            return Ok(self.counted(name, id, files, seen).await?.map(|shown| shown.id));
+            return Ok(self.counted(name, id, files, seen).await?.map(|shown| (id, shown.ttl())));
         }
         for (n, files, seen) in listing.in_the_way() {
             let shown = self.counted(name, ClaimId::Exclusive(n), files, seen).await?;
             if let Some(shown) = shown.filter(|shown| shown.nonce() == nonce) {
-                return Ok(Some(shown.id));
+                return Ok(Some((shown.id, shown.ttl())));
             }
         }
         Ok(None)
@@ -78,6 +84,7 @@ impl ObjStore {
         n: u64,
         listing: &Listing,
         note: &BreakNote,
+        mark: Bytes,
     ) -> Result<Option<Epoch>> {
         let sealed = listing.exclusives.get(&n).and_then(|files| files.mark);
         let fate = match sealed {
@@ -93,7 +100,7 @@ impl ObjStore {
         };
         if fate == Mark::Void {
             // It never held.
-            self.break_now(name, ClaimId::Exclusive(n), note).await?;
+            self.mark(name, ClaimId::Exclusive(n), Part::Broken, mark).await?;
             return Ok(Some(listing.epoch()));
         }
         // The broken holder is fenced by a higher epoch. It is raised while its claim still keeps
@@ -108,15 +115,9 @@ impl ObjStore {
         if self.seal(name, next.get(), Mark::Granted).await? == Mark::Void {
             return Ok(None);
         }
-        self.break_now(name, ClaimId::Exclusive(n), note).await?;
-        self.mark(name, raise, Part::Released, b"").await?;
+        self.mark(name, ClaimId::Exclusive(n), Part::Broken, mark).await?;
+        self.mark(name, raise, Part::Released, Bytes::new()).await?;
         Ok(Some(next))
-    }
-
-    async fn break_now(&self, name: &Name, id: ClaimId, note: &BreakNote) -> Result<()> {
-        let path = self.objects.path(name, id.key(Part::Broken));
-        self.objects.put(&path, encode(note)?).await?;
-        Ok(())
     }
 }
 

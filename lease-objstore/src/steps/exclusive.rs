@@ -165,7 +165,7 @@ impl ObjStore {
         // It never held, and its fate is sealed: nothing speaks against ending it at once.
         self.memo.spend(mine.nonce, own.err().unwrap_or(LossReason::Displaced));
         if listing.exclusives.get(&n).is_some_and(|files| files.unended().is_some()) {
-            self.mark(&mine.name, id, Part::Released, b"").await.ok();
+            self.mark(&mine.name, id, Part::Released, Bytes::new()).await.ok();
         }
         Ok(Committed::Lost)
     }
@@ -201,7 +201,7 @@ impl ObjStore {
         };
         let mut unclear = None;
         for _ in 0..CREATES {
-            match self.objects.create(&path, Bytes::from_static(body), keep).await {
+            match self.objects.create(&path, body, keep).await {
                 Ok(Created::Done(_)) => return Ok(fate),
                 Ok(Created::Exists) => {}
                 Err(error) if is_unclear(&error) => unclear = Some(error),
@@ -222,7 +222,7 @@ impl ObjStore {
         name: &Name,
         id: ClaimId,
         part: Part,
-        body: &'static [u8],
+        body: Bytes,
     ) -> Result<()> {
         let path = self.objects.path(name, id.key(part));
         self.objects.put(&path, Bytes::from_static(body)).await?;

@@ -51,6 +51,11 @@ impl Shown<'_> {
         }
     }
 
+    /// The ttl that its file tells; zero where it does not.
+    pub(crate) fn ttl(&self) -> Duration {
+        self.body().map_or(Duration::ZERO, Body::ttl)
+    }
+
     /// Whether its file says that it is granted by being there.
     fn is_at_once(&self) -> bool {
         self.body().is_some_and(|body| body.at_once)

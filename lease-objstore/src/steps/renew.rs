@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, StreamExt, stream};
+use bytes::Bytes;
 use lease_core::backend::{Confirmed, Renewed};
 use lease_core::{Error, Holding, LossReason, Mode, Name, Result};
 
@@ -182,7 +183,7 @@ impl ObjStore {
         let done = match id {
             ClaimId::Writer(_) => self.objects.delete(&path).await.map(drop),
             ClaimId::Exclusive(n) => match self.seal(&mine.name, n, Mark::Void).await {
-                Ok(_) => self.mark(&mine.name, id, Part::Released, b"").await,
+                Ok(_) => self.mark(&mine.name, id, Part::Released, Bytes::new()).await,
                 Err(error) => Err(error),
             },
         };

@@ -1,10 +1,12 @@
 //! Releasing, or giving up.
 
+use bytes::Bytes;
 use lease_core::backend::Withdrawn;
 use lease_core::{Holding, LossReason, Mode, Result};
 
 use crate::error::{after_a_write, is_denied};
 use crate::key::{ClaimId, Part};
+use crate::lifetime;
 use crate::listing::{Listing, Mark};
 use crate::revision::At;
 use crate::steps::renew::place;
@@ -58,7 +60,7 @@ impl ObjStore {
             Ok(was_there) => was_there,
             // Whoever may create but not delete ends a claim by a mark. It stays there.
             Err(error) if is_denied(&error) => {
-                self.mark(&mine.name, id, Part::Released, b"").await?;
+                self.mark_writer(mine, id).await?;
                 true
             }
             Err(error) => return Err(error),
@@ -73,7 +75,7 @@ impl ObjStore {
     /// so the end mark hits nobody whatever the look shows.
     async fn release(&self, mine: &Holding, n: u64, at: &At) -> Result<Withdrawn> {
         let id = ClaimId::Exclusive(n);
-        let end = self.mark(&mine.name, id, Part::Finished, b"");
+        let end = self.mark(&mine.name, id, Part::Finished, Bytes::new());
         let (ended, listing) = futures::join!(end, self.list(&mine.name));
         ended?;
         let listing = listing.map_err(after_a_write)?;
@@ -103,7 +105,9 @@ impl ObjStore {
         let Some(files) = listing.writers.get(&mine.nonce) else {
             // A registration that was never answered may still come: it must find its nonce spent.
             if mine.epoch.is_none() && listing.genesis.is_some() {
-                self.mark(&mine.name, id, Part::Released, b"").await?;
+                self.mark_writer(mine, id).await?;
+                // On a name without exclusives nobody else ever would.
+                self.clean_up(mine, listing).await;
             }
             return Ok(Withdrawn::NotThere);
         };
@@ -113,19 +117,24 @@ impl ObjStore {
         let lived = files.unended().is_some() && !files.is_condemned();
         // Another process made it and may still renew it: it must find that it has ended.
         if lived && self.memo.own(mine.nonce).is_none() {
-            self.mark(&mine.name, id, Part::Released, b"").await?;
+            self.mark_writer(mine, id).await?;
         }
         let path = self.objects.path(&mine.name, id.key(Part::Record));
         let was_there = match self.objects.delete(&path).await {
             Ok(was_there) => was_there,
             // Whoever may create but not delete ends a claim by a mark. It stays there.
             Err(error) if is_denied(&error) => {
-                self.mark(&mine.name, id, Part::Released, b"").await?;
+                self.mark_writer(mine, id).await?;
                 true
             }
             Err(error) => return Err(error),
         };
         Ok(if lived && was_there { Withdrawn::Removed } else { Withdrawn::NotThere })
+    }
+
+    /// Ends a writer's claim by a mark, which may stay when the claim's file is gone.
+    async fn mark_writer(&self, mine: &Holding, id: ClaimId) -> Result<()> {
+        self.mark(&mine.name, id, Part::Released, lifetime::of(mine.ttl)?).await
     }
 
     async fn withdraw_exclusive(&self, mine: &Holding, listing: &Listing) -> Result<Withdrawn> {
@@ -141,7 +150,7 @@ impl ObjStore {
             let fate = if mine.epoch.is_some() { Mark::Granted } else { Mark::Void };
             self.seal(&mine.name, n, fate).await?;
         }
-        self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b"").await?;
+        self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, Bytes::new()).await?;
         Ok(if files.is_condemned() { Withdrawn::NotThere } else { Withdrawn::Removed })
     }
 
