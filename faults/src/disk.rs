@@ -11,8 +11,9 @@ use tempfile::TempDir;
 
 /// Tells the second run where it is.
 const VARIABLE: &str = "LEASE_FAULTS_DISK";
-/// Room for the leases of a run, and soon filled.
-const SIZE: &str = "2m";
+/// Room for the leases of a run and for an hour's staging files of clients that were killed while they
+/// wrote, and soon filled.
+const SIZE: &str = "16m";
 /// How soon room that somebody made is taken again.
 const AGAIN: Duration = Duration::from_millis(50);
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use leasehold::clock::SystemClock;
-use leasehold::{Clock, Coordinator, Error, Name, StoreUrl, Timing};
+use leasehold::{Clock, Coordinator, Error, Mode, Name, StoreUrl, Timing};
 
 use crate::client::{ENDED, told};
 use crate::event::{What, Who};
@@ -46,10 +46,16 @@ pub async fn come(orders: Orders) -> Result<(), Anything> {
     let backend = patiently(|| url.open()).await?;
     let leases = Coordinator::builder(backend).timing(Timing::with_ttl(ttl).build()?).build();
     for name in &orders.names {
-        let problem = match leases.exclusive(name).wait(WAITS).acquire().await {
-            Ok(lease) => lease.release().await.err().map(|error| told(&error)),
-            Err(error) => Some(told(&error)),
-        };
+        // As a writer first: where no writer can be there an exclusive looks for none, and a server
+        // that was killed may show records again that have ended.
+        let mut problem = None;
+        for mode in [Mode::Writer, Mode::Exclusive] {
+            let turn = match leases.ask(name, mode).wait(WAITS).acquire().await {
+                Ok(lease) => lease.release().await.err(),
+                Err(error) => Some(error),
+            };
+            problem = problem.or(turn.map(|error| told(&error)));
+        }
         tell(What::Newcomer { name: name.clone(), problem });
         let holders = left(&leases, &Name::parse(name)?, ttl * 3).await?;
         tell(What::Left { name: name.clone(), holders });

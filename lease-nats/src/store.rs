@@ -262,3 +262,12 @@ impl Place {
         }
     }
 }
+
+/// What a removal says that was refused and then finds nothing to remove any more.
+///
+/// For a moment after a split two servers may both take themselves for the bucket's leader. Both get
+/// the write: the one that was left behind refuses it, and its answer may come first, while the other
+/// one stores it. So a refusal is no proof that nothing was stored.
+pub(crate) fn two_minds() -> Error {
+    Error::unclear(KIND, "a write was refused, and what it was to remove is gone")
+}

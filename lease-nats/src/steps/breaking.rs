@@ -2,13 +2,23 @@
 
 use bytes::Bytes;
 use lease_core::backend::Broken;
-use lease_core::{BreakNote, Name, Nonce, Result, State};
+use lease_core::{BreakNote, Epoch, Name, Nonce, Result, State};
 
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, stand_in};
-use crate::store::{Nats, REMOVED, TRIES};
+use crate::store::{Nats, REMOVED, TRIES, two_minds};
 use crate::wire::{Leaves, Put, When};
+
+/// Of a record that is gone: whether a write of ours that was refused has removed it after all.
+fn whose_doing(refused: Option<Epoch>, now: Epoch) -> Result<Broken> {
+    match refused {
+        // Its holder, or somebody who has not raised the epoch.
+        Some(left) if now < left => Ok(Broken::NotThere),
+        Some(_) => Err(two_minds()),
+        None => Ok(Broken::NotThere),
+    }
+}
 
 impl Nats {
     /// Removes the record of this nonce, fresh or not, and keeps the note.
@@ -34,18 +44,25 @@ impl Nats {
     }
 
     async fn break_either(&self, name: &Name, nonce: Nonce) -> Result<Broken> {
+        // What a write would have left that was refused; a refusal is no proof that it did not.
+        let mut refused: Option<Epoch> = None;
         for _ in 0..TRIES {
             let place = self.read(name).await?;
             let Some(anchor) = self.broken_anchor(name, &place, nonce)? else {
                 match self.break_writer(name, &place, nonce).await? {
+                    Some(Broken::NotThere) => return whose_doing(refused, place.epoch()),
                     Some(broken) => return Ok(broken),
-                    None => continue,
+                    None => {
+                        refused = Some(place.epoch());
+                        continue;
+                    }
                 }
             };
             let epoch = anchor.shown_epoch();
             if let Put::Done(_) = self.swap(place.seq, anchor, Leaves::Value).await? {
                 return Ok(Broken::Broken { epoch });
             }
+            refused = Some(epoch);
         }
         Err(self.busy())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lease_core::backend::Withdrawn;
-use lease_core::{Holding, Mode, Nonce, Result};
+use lease_core::{Epoch, Holding, Mode, Nonce, Result};
 
 use super::own::Own;
 use crate::key::Keys;
@@ -23,11 +23,17 @@ impl Nats {
 
     async fn withdraw_exclusive(&self, mine: &Holding) -> Result<Withdrawn> {
         let mut place = self.memo.anchor(&mine.name).filter(|place| place.holds(mine.nonce));
+        let mut refused = false;
         for _ in 0..TRIES {
             let there = match place.take() {
                 Some(place) => place,
                 None => self.read(&mine.name).await?,
             };
+            // A refusal is no proof that nothing was stored (`two_minds`). Whoever else ends a granted
+            // exclusive raises the epoch.
+            if refused && there.is_free_under(mine.epoch) {
+                return Ok(Withdrawn::Removed);
+            }
             let (anchor, withdrawn) = match &there.content {
                 Content::Anchor(anchor) if anchor.held_by(mine.nonce).is_some() => {
                     (anchor.without(), Withdrawn::Removed)
@@ -50,6 +56,7 @@ impl Nats {
             if let Put::Done(_) = self.swap(there.seq, anchor, leaves).await? {
                 return Ok(withdrawn);
             }
+            refused |= withdrawn == Withdrawn::Removed;
         }
         Err(self.busy())
     }
@@ -120,6 +127,14 @@ impl Nats {
 }
 
 impl Place {
+    /// Whether nobody holds alone, and nobody has since this epoch was granted.
+    fn is_free_under(&self, epoch: Option<Epoch>) -> bool {
+        match &self.content {
+            Content::Anchor(anchor) => anchor.x.is_none() && epoch == Some(anchor.shown_epoch()),
+            _ => false,
+        }
+    }
+
     /// Whether the exclusive is there that has this nonce.
     pub(crate) fn holds(&self, nonce: Nonce) -> bool {
         matches!(&self.content, Content::Anchor(anchor) if anchor.held_by(nonce).is_some())
@@ -128,8 +143,11 @@ impl Place {
 
 /// How long the end of a record is marked whose insertion was acknowledged: nothing of it is on its
 /// way any more. Marks that stay lengthen the next exclusive's list.
+///
+/// No shorter than the ttl: a server that was killed may show again what a mark had replaced once the
+/// mark is over, and that must have expired by then.
 fn brief(ttl: Duration) -> Duration {
-    const BETWEEN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+    const BETWEEN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(24 * 3600)];
     ttl.clamp(BETWEEN[0], BETWEEN[1])
 }
 
