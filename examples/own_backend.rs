@@ -1,6 +1,7 @@
 //! A backend of one's own is a value: here one that logs, around another.
 //!
-//! `cargo run --example own_backend`. A new store passes `lease-conformance` first.
+//! `cargo run --example own_backend` uses it, and `cargo test --example own_backend` runs the whole
+//! conformance suite on it: whatever passes that may be used anywhere another backend is.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
@@ -98,4 +99,65 @@ async fn main() -> Result<()> {
     println!("held under epoch {}", lease.epoch());
     lease.release().await?;
     Ok(())
+}
+
+/// What the suite needs to know of a store: how to reach it, and how to do what only its owner can.
+#[cfg(test)]
+mod suite {
+    use lease_conformance::{Damage, Fixture};
+    use leasehold::clock::{Clock, ManualClock};
+    use leasehold::layer::{Fault, Faulty};
+    use leasehold::{Effect, Unreadable};
+
+    use super::*;
+
+    struct Bench(Memory, ManualClock);
+
+    #[async_trait]
+    impl Fixture for Bench {
+        async fn start() -> Self {
+            let clock = ManualClock::new();
+            Self(Memory::with_clock(Arc::new(clock.clone())), clock)
+        }
+
+        async fn connect(&self) -> Arc<dyn Backend> {
+            Arc::new(Logged(self.0.clone()))
+        }
+
+        async fn unreachable(&self) -> Arc<dyn Backend> {
+            let layer = Faulty::new(self.connect().await);
+            layer.all(Fault::fails(Effect::Nothing));
+            Arc::new(layer)
+        }
+
+        async fn read_only(&self) -> Option<Arc<dyn Backend>> {
+            None
+        }
+
+        async fn erase(&self, name: &Name) {
+            self.0.erase(name);
+        }
+
+        async fn damage(&self, name: &Name, nonce: Nonce, damage: Damage) {
+            match damage {
+                Damage::UnknownField => {}
+                Damage::NewerVersion => self.0.garble(name, nonce, Unreadable::NewerVersion(99)),
+                other => self.0.garble(name, nonce, Unreadable::Corrupt(format!("{other:?}"))),
+            }
+        }
+
+        async fn records(&self, name: &Name) -> usize {
+            self.0.records(name)
+        }
+
+        fn clock(&self) -> Arc<dyn Clock> {
+            Arc::new(self.1.clone())
+        }
+
+        async fn pass(&self, time: std::time::Duration) {
+            self.1.advance(time);
+        }
+    }
+
+    lease_conformance::suite!(Bench);
 }
