@@ -11,11 +11,15 @@ mod break_;
 mod inner;
 mod look;
 mod run;
+mod ticket;
+mod want;
 
 pub(crate) use break_::Break;
-pub(crate) use inner::{Exec, Watchdog};
+pub(crate) use inner::{Exec, Keeper, Watchdog};
 pub(crate) use look::{List, Status};
 pub(crate) use run::Run;
+pub(crate) use ticket::{Acquire, Check, Form, Release, Renew};
+pub(crate) use want::Want;
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
 #[derive(Debug, Parser)]
@@ -31,6 +35,10 @@ pub(crate) enum Action {
     Status(Status),
     List(List),
     Break(Break),
+    Acquire(Acquire),
+    Renew(Renew),
+    Check(Check),
+    Release(Release),
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease
@@ -49,6 +57,8 @@ pub(crate) enum Action {
     Exec(Exec),
     #[command(name = "__watchdog", hide = true)]
     Watchdog(Watchdog),
+    #[command(name = "__keeper", hide = true)]
+    Keeper(Keeper),
     /// Dies of the Ctrl-C that ended the command.
     #[command(name = "__interrupted", hide = true)]
     Interrupted,
