@@ -34,6 +34,12 @@ fn two_shells_take_turns() {
 }
 
 #[test]
+fn a_ticket_works_once() {
+    let server = S3::shared().unwrap();
+    on_a_server::a_ticket_works_once(&on(&server), TTL);
+}
+
+#[test]
 fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
     let mut server = S3::start().unwrap();
     let scene = on(&server);

@@ -135,7 +135,7 @@ fn only_an_old_ticket_is_overwritten() {
 
     // As `mktemp` leaves it.
     fs::write(file, "").unwrap();
-    printed(&scene.output(&["acquire", "--writer", "--ticket", file, "job"]));
+    printed(&scene.output(&["acquire", "--ttl", "4s", "--writer", "--ticket", file, "job"]));
     let held = fs::read_to_string(file).unwrap();
     for args in [["--writer", "job"], ["--exclusive", "other"]] {
         let args = [&["acquire", "--ticket", file], &args[..]].concat();

@@ -7,6 +7,7 @@ use leasehold::clock::{SystemClock, within};
 use leasehold::{Clock, Coordinator, Error, Moment};
 
 use crate::args::Acquire;
+use crate::exec;
 use crate::exit::{Cause, Failure};
 use crate::keeper::{self, Script};
 use crate::signals::Signals;
@@ -30,7 +31,7 @@ pub(crate) async fn acquire(acquire: Acquire) -> Result<u8, Failure> {
             code
         }
     };
-    Ok(code)
+    Ok(exec::leave_with(code))
 }
 
 async fn take(acquire: &Acquire, teller: &Teller) -> Result<(), Failure> {

@@ -1,7 +1,6 @@
 //! `lease run`: takes the lease, runs the command under it, lets go.
 
 use leasehold::{Lease, Name, Released, Status};
-use nix::sys::signal::Signal;
 
 use crate::args::Run;
 use crate::command::Running;
@@ -10,7 +9,6 @@ use crate::signals::Signals;
 use crate::supervise::{Ended, Supervision, Why, until_it_ends};
 use crate::taking::{Holder, Open, Waiter, open, release};
 use crate::tell::Teller;
-use crate::terminal::Terminal;
 use crate::ticket::Given;
 use crate::{exec, find};
 
@@ -33,11 +31,7 @@ pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
         Err(failure) => failure.cause.code(),
     };
     teller.exited(code, ended.err().as_ref()).await;
-    let interrupted = code == Cause::Signal(Signal::SIGINT).code();
-    if interrupted && Terminal::of_this_process().is_some_and(|terminal| terminal.is_ours()) {
-        exec::as_if_interrupted();
-    }
-    Ok(code)
+    Ok(exec::leave_with(code))
 }
 
 async fn hold_and_run(

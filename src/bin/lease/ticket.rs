@@ -24,6 +24,9 @@ pub(crate) use handout::{Handout, TicketView};
 /// What each ticket begins with. A later form begins with another number.
 const START: &str = "lease1.";
 
+/// How much is shown of what may be a ticket.
+const SHOWN: usize = 60;
+
 /// A ticket, with what is known of its lease besides.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Carried {
@@ -161,13 +164,16 @@ impl Given {
             return Ok(Self { carried: readable(value, "the ticket")?, file: None });
         }
         let file = PathBuf::from(value);
+        // Most of what is damaged is no file's name; as a whole it may still be somebody's lease.
+        let shown: String = value.chars().take(SHOWN).collect();
+        let more = if shown == value { "" } else { "…" };
         let text = file::read(&file)?.ok_or_else(|| {
             usage(format!(
-                "`{value}` is neither a ticket, which begins with `{START}`, nor a file with one: \
-                 give what `lease acquire` printed, or the file that it wrote"
+                "`{shown}{more}` is neither a ticket, which begins with `{START}`, nor a file with \
+                 one: give what `lease acquire` printed, or the file that it wrote"
             ))
         })?;
-        let carried = readable(text.trim(), &format!("the ticket in `{value}`"))?;
+        let carried = readable(text.trim(), &format!("the ticket in `{shown}{more}`"))?;
         Ok(Self { carried, file: Some(file) })
     }
 

@@ -24,12 +24,17 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     };
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if no_such_file(&error) => return Ok(None),
         Err(error) => return Err(cannot(error)),
     };
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Whether there is no file of this name, or cannot be.
+fn no_such_file(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename)
 }
 
 /// A place for a ticket in a file. What is there stays until the next ticket is there as a whole.
