@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Output;
 
+use nix::sys::signal::Signal;
 use rstest::rstest;
 use serde_json::Value;
 
@@ -132,6 +133,11 @@ fn only_an_old_ticket_is_overwritten() {
     let (code, told) = refused(&scene.output(&["acquire", "--ticket", file, "job"]));
     assert_eq!(code, Some(64), "{told}");
     assert_eq!(fs::read_to_string(file).unwrap(), "what somebody needs");
+
+    for other in ["", &printed(&scene.output(&["acquire", "third"]))] {
+        let (code, told) = refused(&scene.output(&["acquire", "--ticket", other, "job"]));
+        assert_eq!(code, Some(64), "{told}");
+    }
 
     // As `mktemp` leaves it.
     fs::write(file, "").unwrap();
@@ -282,6 +288,20 @@ fn a_busy_name_gives_no_ticket() {
     let args = ["acquire", "--no-wait", "--conflict-exit-code", "3", "job"];
     assert_eq!(refused(&scene.output(&args)).0, Some(3));
     printed(&scene.output(&["release", "--ticket", &ticket]));
+}
+
+/// Whoever stops the wait holds nothing, then or later.
+#[test]
+fn a_wait_that_is_stopped_leaves_nothing() {
+    let scene = Scene::new();
+    let ticket = printed(&scene.output(&["acquire", "job"]));
+    let mut waits = scene.shell("waits", &["acquire", "job"]);
+    waits.wait_until_told("waiting");
+    waits.signal(Signal::SIGINT);
+    assert_eq!(waits.exit_within(SECOND * 10), Some(130), "{}", waits.told());
+    assert!(waits.told().contains("nothing is held"), "{}", waits.told());
+    printed(&scene.output(&["release", "--ticket", &ticket]));
+    assert_eq!(scene.state("job"), "free");
 }
 
 /// A ticket that nobody reads leaves no lease behind.

@@ -38,7 +38,7 @@ async fn take(acquire: &Acquire, teller: &Teller) -> Result<(), Failure> {
     let (want, name) = (&acquire.want, &acquire.name);
     // Known before the wait: by the end of it another process may have the pid.
     let script = acquire.keep_while.map(Script::find).transpose()?;
-    let slot = acquire.ticket.as_deref().map(|path| Slot::prepare(path.as_ref())).transpose()?;
+    let slot = acquire.ticket.as_deref().map(Slot::named).transpose()?;
     let mut signals = Signals::listen()?;
     let mut waiter = Waiter { signals: &mut signals, teller, not_done: "nothing is held" };
     let holder = Holder::asked_for(want);
@@ -53,7 +53,7 @@ async fn take(acquire: &Acquire, teller: &Teller) -> Result<(), Failure> {
     let carried = Carried::new(ticket, holder, until);
     let held = Held { leases, carried, until };
     let held = match script {
-        Some(script) => held.kept_for(acquire, script).await?,
+        Some(script) => held.kept_for(acquire, script, &mut waiter).await?,
         None => held,
     };
     // Whoever sends a signal must not find a lease that nobody knows of.
@@ -89,9 +89,15 @@ impl Held {
     }
 
     /// Starts a process that keeps it for the script.
-    async fn kept_for(self, acquire: &Acquire, script: Script) -> Result<Self, Failure> {
+    async fn kept_for(
+        self,
+        acquire: &Acquire,
+        script: Script,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<Self, Failure> {
         let (store, on_lost) = (&acquire.want.on.store, acquire.on_lost);
-        let started = keeper::start(store, &self.carried, script, on_lost, self.remaining()).await;
+        let started =
+            keeper::start(store, &self.carried, script, on_lost, self.remaining(), waiter).await;
         match started {
             Ok(address) => {
                 let carried = self.carried.kept_by(address);

@@ -29,7 +29,7 @@ pub(crate) struct Want {
     #[arg(long)]
     no_wait: bool,
 
-    /// How long a holder that died blocks the name; the lease is renewed every third of it
+    /// How long a holder that died blocks the name; a lease that is kept is renewed every third of it
     #[arg(long, value_name = "TIME", value_parser = timing, default_value = "15s")]
     pub(crate) ttl: Timing,
 

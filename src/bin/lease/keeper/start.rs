@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use super::{Address, Answer, Order, Script, socket};
 use crate::exit::{Cause, Failure};
 use crate::itself::{NAME, itself};
+use crate::taking::Waiter;
 use crate::ticket::Carried;
 
 /// Starts a process that keeps the lease of this ticket, and gives what to find it by.
@@ -25,6 +26,7 @@ pub(crate) async fn start(
     script: Script,
     on_lost: Option<Signal>,
     patience: Duration,
+    waiter: &mut Waiter<'_>,
 ) -> Result<Address, Failure> {
     let socket = socket::place()?;
     let order = Order {
@@ -47,9 +49,10 @@ pub(crate) async fn start(
         .map_err(|error| cannot(&error))?;
     let pid = process.id().unwrap_or_default();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let answer = within(&clock, patience, tell_and_hear(&mut process, &order)).await;
-    let answer = answer.unwrap_or_else(|| Err(cannot(&"it did not answer in time")));
-    match answer {
+    let answering = within(&clock, patience, tell_and_hear(&mut process, &order));
+    let answer = waiter.interruptible(answering).await;
+    let late = || Err(cannot(&"it did not answer in time"));
+    match answer.and_then(|answer| answer.unwrap_or_else(late)) {
         Ok(Answer::Ready(id)) => Ok(Address::new(pid, id, socket)),
         Ok(Answer::Failed { code, message }) => Err(Failure::new(Cause::of_code(code), message)),
         Ok(_) => Err(cannot(&"it is of another version")),

@@ -49,6 +49,16 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    /// The same for a file of this name, which must not be taken for a ticket itself.
+    pub(crate) fn named(name: &str) -> Result<Self, Failure> {
+        if name.trim().is_empty() || is_ticket(name) {
+            let message = "--ticket names the file that the ticket is written to; without it the \
+                           ticket is printed";
+            return Err(Failure::new(Cause::Usage, message));
+        }
+        Self::prepare(Path::new(name))
+    }
+
     /// Finds out whether a ticket can be written there, as far as that can be known.
     pub(crate) fn prepare(path: &Path) -> Result<Self, Failure> {
         let old = old(path)?;
