@@ -50,6 +50,13 @@ fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
     );
 }
 
+#[test]
+fn a_server_that_stops_is_told_to_the_script() {
+    let mut server = S3::start().unwrap();
+    let scene = on(&server);
+    on_a_server::a_server_that_stops_is_told_to_the_script(server.server(), &scene, TTL);
+}
+
 /// The wrapper is killed with -9: what it ran ends, and whoever waits gets its turn within the ttl,
 /// and not before. An operator need not wait for it.
 #[test]

@@ -25,8 +25,10 @@ impl Script {
     /// The process that has this pid now.
     pub(crate) fn find(pid: i32) -> Result<Self, Failure> {
         let process = u32::try_from(pid).ok().and_then(ProcessId::of);
+        // One that has ended and was not asked for its exit status yet still has a pid.
+        let is_told = process.is_some() || ProcessId::of_this_process().is_none();
         let script = Self { pid, process };
-        if script.lives() { Ok(script) } else { Err(script.is_gone()) }
+        if is_told && script.lives() { Ok(script) } else { Err(script.is_gone()) }
     }
 
     pub(crate) fn lives(&self) -> bool {
