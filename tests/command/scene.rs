@@ -28,6 +28,7 @@ impl Scene {
     }
 
     /// With the leases at this URL. The store is there once one was held.
+    #[cfg(any(feature = "mongo", feature = "nats", feature = "aws"))]
     pub(crate) fn at(url: String) -> Self {
         Self { elsewhere: Some(url), ..Self::new() }
     }
