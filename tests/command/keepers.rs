@@ -125,6 +125,25 @@ fn a_killed_keeper_is_told() {
     nothing_is_left(&scene, keeper);
 }
 
+/// The keeper is stopped for longer than its lease lives: it does not answer, and what it says when it
+/// goes on is that the lease is lost.
+#[test]
+fn a_stopped_keeper_is_told() {
+    let scene = Scene::new();
+    let script = script(&scene, "--ttl 2s", "exec sleep 60");
+    let keeper = keeper(&scene, &script);
+    kill(keeper, Signal::SIGSTOP).unwrap();
+    let silent = with_ticket(&scene, "check");
+    assert_eq!(silent.status.code(), Some(69), "{}", text(&silent.stderr));
+    printed(&scene.output(&["run", "--wait", "20s", "job", "--", "true"]));
+    kill(keeper, Signal::SIGCONT).unwrap();
+    for command in ["check", "release"] {
+        let told = with_ticket(&scene, command);
+        assert_eq!(told.status.code(), Some(79), "{}", text(&told.stderr));
+    }
+    nothing_is_left(&scene, keeper);
+}
+
 /// A pipe that the script reads, and a file that it has locked, are not kept with the lease.
 #[test]
 fn a_keeper_keeps_no_file_of_the_script() {

@@ -1,6 +1,6 @@
 //! Where a keeper is found, and what it is asked there.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -82,8 +82,12 @@ impl Address {
             }
             Ok(Some(answer)) => Ok(answer),
             Err(error) => {
+                let why = match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => "is it stopped?".to_owned(),
+                    _ => error.to_string(),
+                };
                 let message = format!(
-                    "the keeper of `{name}`, process {} on {}, does not answer ({error}): whether \
+                    "the keeper of `{name}`, process {} on {}, does not answer ({why}): whether \
                      the lease is held is not known",
                     self.pid, self.host
                 );
