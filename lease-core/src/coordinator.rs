@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::acquire::Acquire;
-use crate::backend::Renewed;
 use crate::clock::{Clock, SystemClock, within};
 use crate::keeper::{KeeperHandle, KeeperMode};
-use crate::lease::{Lease, Shared, Ticket};
+use crate::lease::{Lease, Shared};
 use crate::{
     Backend, BreakNote, Epoch, Error, Grant, HolderInfo, Jitter, LossReason, Mode, Name, Nonce,
     Observation, Policy, Result, Snapshot, Timing, backend,
 };
+
+mod tickets;
 
 /// Takes and keeps leases in one store. Cheap to clone; clones are one coordinator.
 ///
@@ -162,51 +163,6 @@ impl Coordinator {
             backend::Broken::NotThere => {
                 let by = Box::new(self.status(name).await?.standing());
                 Err(Error::Held { name: name.clone(), by })
-            }
-        }
-    }
-
-    /// Takes over a lease that another process handed out as a ticket. A ticket works once.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Lost`] if the ticket was redeemed before or its lease has ended;
-    /// [`Error::Misconfigured`] if a newer version wrote it or it was changed on its way;
-    /// [`Error::Unavailable`] if the store did not answer: the ticket may be spent, and its lease
-    /// then ends with its ttl.
-    ///
-    /// # Cancel safety
-    ///
-    /// Not safe: a ticket that was redeemed for nobody leaves the lease to its ttl.
-    pub async fn redeem(&self, ticket: &Ticket) -> Result<Lease> {
-        if !ticket.is_readable() {
-            return Err(Error::misconfigured(
-                "the ticket was written by a newer version",
-                "update this program",
-            ));
-        }
-        let parts = &self.parts;
-        let timing = *ticket.timing();
-        if !ticket.is_whole() {
-            return Err(Error::misconfigured(
-                "the ticket was changed on its way",
-                "hand the lease over again, and the ticket as it is",
-            ));
-        }
-        timing.fits(&parts.backend.capabilities())?;
-        parts.keeper.start()?;
-        let mine = ticket.holding().next_beat();
-        let sent = parts.clock.now();
-        match self.bounded(parts.backend.adopt(&mine, &parts.info.since_now())).await? {
-            Renewed::Renewed { revision, .. } => {
-                let epoch = ticket.epoch();
-                // How much of a grace has passed is not known here: all of it is waited out again.
-                let took_over = !timing.grace().is_zero();
-                let holding = mine.acknowledged(revision);
-                self.lease(Grant { holding, epoch, took_over }, timing, sent)
-            }
-            Renewed::Lost(reason) => {
-                Err(Error::Lost { name: ticket.name().clone(), epoch: ticket.epoch(), reason })
             }
         }
     }

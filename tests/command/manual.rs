@@ -18,7 +18,7 @@ fn is_printed(#[case] args: &[&str], #[case] parts: &[&str]) {
     for part in parts {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
-    for own in ["__exec", "__watchdog", "__interrupted"] {
+    for own in ["__exec", "__watchdog", "__keeper", "__interrupted"] {
         assert!(!printed.contains(own), "it calls only itself by {own}");
     }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use testbed::Server;
 
 use crate::scene::{SECOND, Scene, stands_still, text, ticking};
+use crate::tickets::printed;
 
 /// The ttl where nothing speaks for a longer one, in seconds.
 pub(crate) const TTL: u32 = 3;
@@ -55,4 +56,41 @@ pub(crate) fn a_server_that_stops_ends_the_whole_group_within_the_ttl(
     let next = scene.output(&["run", "--wait", "20s", "job", "--", "date", "+%s%N"]);
     assert!(next.status.success(), "{}", text(&next.stderr));
     assert!(scene.lines("log", 1).last().unwrap().as_str() < text(&next.stdout).trim());
+}
+
+/// A lease goes from ticket to ticket and to another process, each of them works once, and the name
+/// is free in the end.
+pub(crate) fn a_ticket_works_once(scene: &Scene, ttl: u32) {
+    let ttl = format!("{ttl}s");
+    let first = printed(&scene.output(&["acquire", "--ttl", &ttl, "job"]));
+    let second = printed(&scene.output(&["renew", "--ticket", &first]));
+    for command in ["renew", "check", "release"] {
+        let spent = scene.output(&[command, "--ticket", &first]);
+        assert_eq!(spent.status.code(), Some(79), "{command}: {}", text(&spent.stderr));
+    }
+    let epoch = scene.epoch("job");
+    let check = printed(&scene.output(&["check", "--ticket", &second]));
+    assert!(check.contains(&format!("epoch {epoch}")), "{check}");
+    let args = ["run", "--ticket", &second, "--", "sh", "-c", "echo $LEASE_EPOCH"];
+    assert_eq!(printed(&scene.output(&args)), epoch.to_string());
+    let spent = scene.output(&["check", "--ticket", &second]);
+    assert_eq!(spent.status.code(), Some(79), "{}", text(&spent.stderr));
+    assert_eq!(scene.state("job"), "free");
+}
+
+/// The server stops. The script whose lease is kept in the background is told before the ttl is over.
+pub(crate) fn a_server_that_stops_is_told_to_the_script(server: &Server, scene: &Scene, ttl: u32) {
+    let script = format!(
+        "trap 'echo lost; exit' TERM
+         ticket=$(lease acquire --ttl {ttl}s --keep-while $$ --on-lost TERM job) || exit
+         echo held; while :; do sleep .05; done"
+    );
+    let mut script = scene.shell_of("script", scene.script(&script));
+    assert_eq!(scene.lines("script.out", 1), ["held"], "{}", script.told());
+    server.pause().unwrap();
+    let ended = script.exit_within(SECOND * ttl);
+    server.resume().unwrap();
+    assert_eq!(ended, Some(0), "{}", script.told());
+    assert_eq!(scene.lines("script.out", 2), ["held", "lost"]);
+    printed(&scene.output(&["run", "--wait", "20s", "job", "--", "true"]));
 }

@@ -28,3 +28,15 @@ fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
         on_a_server::TTL,
     );
 }
+
+#[test]
+fn a_ticket_works_once() {
+    let (_server, scene) = on_mongo();
+    on_a_server::a_ticket_works_once(&scene, on_a_server::TTL);
+}
+
+#[test]
+fn a_server_that_stops_is_told_to_the_script() {
+    let (server, scene) = on_mongo();
+    on_a_server::a_server_that_stops_is_told_to_the_script(&server, &scene, on_a_server::TTL);
+}

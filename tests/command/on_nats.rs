@@ -40,3 +40,15 @@ fn a_broken_lease_ends_the_command() {
     assert!(broken.status.success(), "{}", text(&broken.stderr));
     assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
 }
+
+#[test]
+fn a_ticket_works_once() {
+    let (_server, scene) = on_nats();
+    on_a_server::a_ticket_works_once(&scene, on_a_server::TTL);
+}
+
+#[test]
+fn a_server_that_stops_is_told_to_the_script() {
+    let (server, scene) = on_nats();
+    on_a_server::a_server_that_stops_is_told_to_the_script(&server, &scene, on_a_server::TTL);
+}

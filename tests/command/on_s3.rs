@@ -34,6 +34,12 @@ fn two_shells_take_turns() {
 }
 
 #[test]
+fn a_ticket_works_once() {
+    let server = S3::shared().unwrap();
+    on_a_server::a_ticket_works_once(&on(&server), TTL);
+}
+
+#[test]
 fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
     let mut server = S3::start().unwrap();
     let scene = on(&server);
@@ -42,6 +48,13 @@ fn a_server_that_stops_ends_the_whole_group_within_the_ttl() {
         &scene,
         TTL,
     );
+}
+
+#[test]
+fn a_server_that_stops_is_told_to_the_script() {
+    let mut server = S3::start().unwrap();
+    let scene = on(&server);
+    on_a_server::a_server_that_stops_is_told_to_the_script(server.server(), &scene, TTL);
 }
 
 /// The wrapper is killed with -9: what it ran ends, and whoever waits gets its turn within the ttl,

@@ -28,6 +28,7 @@ impl Scene {
     }
 
     /// With the leases at this URL. The store is there once one was held.
+    #[cfg(any(feature = "mongo", feature = "nats", feature = "aws"))]
     pub(crate) fn at(url: String) -> Self {
         Self { elsewhere: Some(url), ..Self::new() }
     }
@@ -50,9 +51,27 @@ impl Scene {
     /// `lease ARGS`, with this scene's store as the default.
     pub(crate) fn lease(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lease"));
-        command.args(args).env("LEASE_URL", self.url()).stdin(Stdio::null());
-        command.envs(self.login.iter().map(|(name, value)| (name, value)));
+        command.args(args);
+        self.put_into(&mut command);
         command
+    }
+
+    /// A shell that runs `script`, which finds `lease` and the store.
+    pub(crate) fn script(&self, script: &str) -> Command {
+        let programs = Path::new(env!("CARGO_BIN_EXE_lease")).parent().unwrap().to_owned();
+        let path = std::env::var_os("PATH").unwrap();
+        let all = [programs].into_iter().chain(std::env::split_paths(&path));
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env("PATH", std::env::join_paths(all).unwrap());
+        self.put_into(&mut command);
+        command
+    }
+
+    /// Makes it a command of this scene.
+    fn put_into(&self, command: &mut Command) {
+        command.env("LEASE_URL", self.url()).stdin(Stdio::null());
+        command.env("XDG_RUNTIME_DIR", self.path("")).env_remove("LEASE_TICKET");
+        command.envs(self.login.iter().map(|(name, value)| (name, value)));
     }
 
     pub(crate) fn output(&self, args: &[&str]) -> Output {

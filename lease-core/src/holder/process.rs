@@ -39,7 +39,12 @@ impl ProcessId {
     /// This process, where the system tells (Linux).
     #[must_use]
     pub fn of_this_process() -> Option<Self> {
-        let pid = std::process::id();
+        Self::of(std::process::id())
+    }
+
+    /// The process that has this pid now, where there is one and the system tells (Linux).
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
         sees_itself().then_some(())?;
         Some(Self { boot: boot()?, namespace: namespace()?, pid, started: started(pid).ok()?? })
     }

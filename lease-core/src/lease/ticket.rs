@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Epoch, Holding, Mode, Name, Timing};
+use crate::{Epoch, Holding, Mode, Name, Nonce, Timing, Token};
 
 /// A lease on its way to another process. Made by [`Lease::into_ticket`](crate::Lease::into_ticket)
 /// and redeemed, once, by [`Coordinator::redeem`](crate::Coordinator::redeem).
+///
+/// Whoever cannot keep a lease for as long as the work takes, such as a short-lived process, goes from
+/// one ticket to the next by [`Coordinator::renew`](crate::Coordinator::renew).
 ///
 /// It serialises with serde. Whoever has it has the lease: keep it as secret as the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +42,8 @@ impl Ticket {
     }
 
     /// The durations by which it was kept: whoever goes on keeps to them, the margin above all.
-    pub(crate) const fn timing(&self) -> &Timing {
+    #[must_use]
+    pub const fn timing(&self) -> &Timing {
         &self.timing
     }
 
@@ -59,5 +63,17 @@ impl Ticket {
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.holding.epoch.unwrap_or_default()
+    }
+
+    /// The fencing token of the lease.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        Token::new(self.mode(), self.epoch())
+    }
+
+    /// The identity of the grant, as `status` shows it.
+    #[must_use]
+    pub const fn nonce(&self) -> Nonce {
+        self.holding.nonce
     }
 }

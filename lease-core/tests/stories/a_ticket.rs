@@ -124,3 +124,61 @@ async fn that_was_changed_is_refused(#[case] change: fn(&mut Value)) {
 
     bob.redeem(&ticket).await.unwrap().confirm().await.unwrap();
 }
+
+/// A script renews: from ticket to ticket the lease lives on, each of them works once, and nobody gets
+/// between.
+#[tokio::test(start_paused = true)]
+async fn is_renewed_by_the_next() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 6), world.person("bob", SECOND * 6));
+    let first = ann.exclusive(JOB).acquire().await.unwrap().into_ticket().await.unwrap();
+    let mut ticket = first.clone();
+    for _ in 0..5 {
+        world.pass(SECOND * 4).await;
+        ann.confirm(&ticket).await.unwrap();
+        ticket = ann.renew(&ticket).await.unwrap();
+        assert_eq!(held_by(bob.exclusive(JOB).acquire().await), "ann");
+    }
+    assert_eq!((ticket.epoch(), ticket.nonce()), (first.epoch(), first.nonce()));
+    for spent in [ann.renew(&first).await.map(drop), ann.confirm(&first).await.map(drop)] {
+        assert!(matches!(spent, Err(Error::Lost { .. })), "{spent:?}");
+    }
+    // Nothing of that has touched the lease.
+    ann.redeem(&ticket).await.unwrap().release().await.unwrap();
+    assert!(world.is_free().await);
+}
+
+/// Looked at, it tells a writer that somebody waits, and it still works.
+#[tokio::test(start_paused = true)]
+async fn tells_who_waits_without_being_used() {
+    let world = World::new();
+    let (ann, bob) = (world.person("ann", SECOND * 6), world.person("bob", SECOND * 6));
+    let ticket = ann.writer(JOB).acquire().await.unwrap().into_ticket().await.unwrap();
+    assert!(!ann.confirm(&ticket).await.unwrap());
+
+    let waits = tokio::spawn(bob.exclusive(JOB).wait(SECOND * 60).acquire());
+    world.pass(SECOND).await;
+    assert!(ann.confirm(&ticket).await.unwrap());
+
+    ann.redeem(&ticket).await.unwrap().release().await.unwrap();
+    drop(waits.await.unwrap().unwrap());
+    assert!(matches!(ann.confirm(&ticket).await, Err(Error::Lost { .. })));
+}
+
+/// An answer that comes when the lease has run out is no ticket that anybody may act on. (Rule R5.)
+#[tokio::test(start_paused = true)]
+async fn that_comes_too_late_is_none() {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let mode = KeeperMode::CurrentRuntime;
+    // A patient coordinator, and a ticket of a short lease.
+    let ann = world.person_at("ann", SECOND * 60, Arc::new(network.clone()), mode);
+    let short = Timing::with_ttl(SECOND * 2).build().unwrap();
+    let anns = ann.exclusive(JOB).timing(short).acquire().await.unwrap();
+    let ticket = anns.into_ticket().await.unwrap();
+    network.next(Method::Adopt, Fault::late_answer(Arc::new(world.clock), SECOND * 3));
+
+    let late = ann.renew(&ticket).await;
+
+    assert!(matches!(late, Err(Error::Lost { .. })), "{late:?}");
+}

@@ -201,7 +201,7 @@ impl ObjStore {
         };
         let mut unclear = None;
         for _ in 0..CREATES {
-            match self.objects.create(&path, body, keep).await {
+            match self.objects.create(&path, Bytes::from_static(body), keep).await {
                 Ok(Created::Done(_)) => return Ok(fate),
                 Ok(Created::Exists) => {}
                 Err(error) if is_unclear(&error) => unclear = Some(error),
@@ -225,7 +225,7 @@ impl ObjStore {
         body: Bytes,
     ) -> Result<()> {
         let path = self.objects.path(name, id.key(part));
-        self.objects.put(&path, Bytes::from_static(body)).await?;
+        self.objects.put(&path, body).await?;
         Ok(())
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, StreamExt, stream};
-use bytes::Bytes;
 use lease_core::backend::{Confirmed, Renewed};
 use lease_core::{Error, Holding, LossReason, Mode, Name, Result};
 

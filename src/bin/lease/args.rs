@@ -12,12 +12,16 @@ mod break_;
 mod inner;
 mod look;
 mod run;
+mod ticket;
+mod want;
 
 pub(crate) use bench::Bench;
 pub(crate) use break_::Break;
-pub(crate) use inner::{Exec, Watchdog};
+pub(crate) use inner::{Exec, Keeper, Watchdog};
 pub(crate) use look::{List, Status, Watch};
 pub(crate) use run::{OnLost, Run};
+pub(crate) use ticket::{Acquire, Check, Form, Release, Renew};
+pub(crate) use want::Want;
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
 #[derive(Debug, Parser)]
@@ -35,6 +39,10 @@ pub(crate) enum Action {
     Watch(Watch),
     Break(Break),
     Bench(Bench),
+    Acquire(Acquire),
+    Renew(Renew),
+    Check(Check),
+    Release(Release),
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease
@@ -47,13 +55,14 @@ pub(crate) enum Action {
     /// To read it at once: lease man run | man -l -
     Man {
         /// Which subcommand, such as run
-        #[arg(value_parser = ["run", "status", "list", "watch", "break", "completions", "man"])]
         command: Option<String>,
     },
     #[command(name = "__exec", hide = true)]
     Exec(Exec),
     #[command(name = "__watchdog", hide = true)]
     Watchdog(Watchdog),
+    #[command(name = "__keeper", hide = true)]
+    Keeper(Keeper),
     /// Dies of the Ctrl-C that ended the command.
     #[command(name = "__interrupted", hide = true)]
     Interrupted,

@@ -59,8 +59,12 @@ pub(crate) enum Event {
 
 impl Running {
     /// Starts the command once the watchdog knows of it.
-    pub(crate) async fn start(run: &Run, lease: &Lease, url: &str) -> Result<Self, Failure> {
-        let grace = run.kill_grace();
+    pub(crate) async fn start(
+        run: &Run,
+        lease: &Lease,
+        url: &str,
+        grace: Duration,
+    ) -> Result<Self, Failure> {
         let (gate, opener) = Gate::new()?;
         let mut watchdog = Watchdog::start(grace, opener.into())?;
         let terminal = Terminal::of_this_process();

@@ -21,10 +21,19 @@ use crate::terminal::Terminal;
 /// Shells leave a loop or a script only if what they ran has died of it, and a program that handles
 /// the signal no longer does. What is started in its place does. The exit code, as shells tell it, is
 /// 130 either way. Returns only if that cannot be done.
-pub(crate) fn as_if_interrupted() {
+fn as_if_interrupted() {
     if let Ok(itself) = itself() {
         let _ = Command::new(itself).arg0(NAME).arg("__interrupted").exec();
     }
+}
+
+/// Leaves as shells expect it, with this code.
+pub(crate) fn leave_with(code: u8) -> u8 {
+    let interrupted = code == Cause::Signal(Signal::SIGINT).code();
+    if interrupted && Terminal::of_this_process().is_some_and(|terminal| terminal.is_ours()) {
+        as_if_interrupted();
+    }
+    code
 }
 
 /// Dies of an interrupt.

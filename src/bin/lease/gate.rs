@@ -15,7 +15,7 @@ use crate::exit::{Cause, Failure};
 use crate::shared_clock;
 
 /// Where this process finds the files that it was started with, by their numbers.
-const FILES: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+pub(crate) const FILES: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
 
 /// The holder's end: it goes to the process that waits.
 #[derive(Debug)]

@@ -1,8 +1,10 @@
 //! The command `lease`: parses, dispatches, and turns what came of it into an exit code.
 
+mod acquire;
 mod args;
 mod bench;
 mod break_;
+mod check;
 mod command;
 mod ears;
 mod exec;
@@ -12,17 +14,22 @@ mod gate;
 mod group;
 mod guard;
 mod itself;
+mod keeper;
 mod list;
 mod manual;
 mod order;
+mod release;
+mod renew;
 mod run;
 mod shared_clock;
 mod show;
 mod signals;
 mod status;
 mod supervise;
+mod taking;
 mod tell;
 mod terminal;
+mod ticket;
 mod voice;
 mod watch;
 mod watchdog;
@@ -52,8 +59,13 @@ fn main() -> ExitCode {
         Action::Status(status) => on_a_runtime(status::status(status)),
         Action::List(list) => on_a_runtime(list::list(list)),
         Action::Watch(names) => on_a_runtime(watch::watch(names)),
-        Action::Break(which) => on_a_runtime(break_::break_(which)),
         Action::Bench(bench) => on_a_runtime(bench::bench(bench)),
+        Action::Break(which) => on_a_runtime(break_::break_(which)),
+        Action::Acquire(which) => on_a_runtime(acquire::acquire(which)),
+        Action::Renew(which) => on_a_runtime(renew::renew(which)),
+        Action::Check(which) => on_a_runtime(check::check(which)),
+        Action::Release(which) => on_a_runtime(release::release(which)),
+        Action::Keeper(_) => keeper::detach().and_then(|order| on_a_runtime(keeper::keep(order))),
         Action::Completions { shell } => manual::completions(shell),
         Action::Man { command } => manual::man(command.as_deref()),
     };

@@ -1,64 +1,72 @@
 //! `lease run`: takes the lease, runs the command under it, lets go.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
 use leasehold::{
-    BreakNote, Clock, Coordinator, Error, HolderInfo, Lease, LossReason, Moment, Released, Status,
+    BreakNote, Clock, Coordinator, Lease, LossReason, Moment, Name, Released, Status, Timing,
 };
-use nix::sys::signal::Signal;
-use tokio_util::sync::CancellationToken;
 
 use crate::args::{OnLost, Run};
 use crate::command::Running;
 use crate::exit::{self, Cause, Failure};
 use crate::signals::Signals;
 use crate::supervise::{Ended, Supervision, Why, until_it_ends};
+use crate::taking::{Holder, Open, WITHDRAWAL, Waiter, open, release};
 use crate::tell::Teller;
-use crate::terminal::Terminal;
+use crate::ticket::Given;
 use crate::{exec, find, show};
 
-/// How long a release may take before it is left to the ttl: the work is done, somebody waits.
-const RELEASE: Duration = Duration::from_secs(10);
-
-/// How long the store has to let a waiter go that was stopped: whoever pressed Ctrl-C looks on. What
-/// it leaves unanswered ends with its ttl.
-const WITHDRAWAL: Duration = Duration::from_millis(500);
+/// What was not done if no lease was to be had.
+const NOT_STARTED: &str = "the command was not started";
 
 /// How far the clocks of an operator and of a holder may be apart, in milliseconds.
 const CLOCKS_APART: u64 = 60_000;
 
 pub(crate) async fn run(run: Run) -> Result<u8, Failure> {
-    let teller = Teller::new(run.json, run.name.clone())?;
-    let ended = hold_and_run(&run, &teller).await;
+    let ticket = run.ticket.as_deref().map(Given::read).transpose()?;
+    let named = ticket.as_ref().map(|ticket| ticket.carried.name()).or(run.name.as_ref());
+    let Some(name) = named.cloned() else {
+        return Err(Failure::new(Cause::Usage, "say what to hold: its name, or a --ticket"));
+    };
+    let teller = Teller::new(run.json, name.clone())?;
+    let ended = hold_and_run(&run, &name, ticket, &teller).await;
     let code = match &ended {
         Ok(code) => *code,
         Err(Failure { cause: Cause::Busy, .. }) => {
-            run.conflict_exit_code.unwrap_or(Cause::Busy.code())
+            run.want.conflict_exit_code.unwrap_or(Cause::Busy.code())
         }
         Err(failure) => failure.cause.code(),
     };
     teller.exited(code, ended.err().as_ref()).await;
-    let interrupted = code == Cause::Signal(Signal::SIGINT).code();
-    if interrupted && Terminal::of_this_process().is_some_and(|terminal| terminal.is_ours()) {
-        exec::as_if_interrupted();
-    }
-    Ok(code)
+    Ok(exec::leave_with(code))
 }
 
-async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
-    run.check()?;
+async fn hold_and_run(
+    run: &Run,
+    name: &Name,
+    ticket: Option<Given>,
+    teller: &Teller,
+) -> Result<u8, Failure> {
+    let timing = match &ticket {
+        Some(ticket) => *ticket.carried.timing(),
+        None => run.timing()?,
+    };
+    run.check(&timing)?;
+    let grace = run.kill_grace(&timing);
     find::check(&run.command[0])?;
     let mut signals = Signals::listen()?;
-    let leases = interruptible(&mut signals, open(run)).await??;
-    let lease = acquire(run, &leases, &mut signals, teller).await?;
-    let (granted, granted_at) = (SystemClock.now(), show::since_1970_ms());
+    let waiter = Waiter { signals: &mut signals, teller, not_done: NOT_STARTED };
+    let (lease, leases) = match ticket {
+        Some(ticket) => redeem(run, ticket, waiter).await?,
+        None => acquire(run, name, timing, waiter).await?,
+    };
+    let (granted, granted_ms) = (SystemClock.now(), show::since_1970_ms());
     teller.granted(&lease);
-    let lease = begin(lease, &mut signals, teller).await?;
-    let url = run.on.store.to_string();
-    let running = Running::start(run, &lease, &url).await;
+    let waiter = Waiter { signals: &mut signals, teller, not_done: NOT_STARTED };
+    let lease = begin(lease, waiter).await?;
+    let url = run.want.on.store.to_string();
+    let running = Running::start(run, &lease, &url, grace).await;
     let mut running = match running {
         Ok(running) => running,
         Err(failure) => {
@@ -70,7 +78,7 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
         running: &mut running,
         lease: &lease,
         signals: &mut signals,
-        grace: run.kill_grace(),
+        grace,
         on_lost: run.on_lost,
         no_longer_than: run.max_hold.map(|most| granted.plus(most)),
         teller,
@@ -88,16 +96,14 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
     let released = release(lease, teller).await;
     let Ended { status, why } = ended?;
     if let Some(why) = why {
-        let broken = note_of(&why, run, &leases, granted_at).await;
-        return Err(ended_by(why, run, recovered, broken));
+        let broken = note_of(&why, name, &leases, granted_ms).await;
+        return Err(ended_by(why, name, run.on_lost, recovered, broken));
     }
     let code = exit::of_command(status);
     // It was taken away before the command ended, and no renewal has told yet.
     if released == Some(Released::NotHeld) {
-        let message = format!(
-            "the lease on `{}` had been lost when the command ended, with {code}",
-            run.name
-        );
+        let message =
+            format!("the lease on `{name}` had been lost when the command ended, with {code}");
         return Err(Failure::new(Cause::Lost, message));
     }
     if status.code().is_some() && exit::is_reserved(code) {
@@ -107,9 +113,14 @@ async fn hold_and_run(run: &Run, teller: &Teller) -> Result<u8, Failure> {
 }
 
 /// What it means for the exit code that the command was ended.
-fn ended_by(why: Why, run: &Run, recovered: bool, broken: Option<BreakNote>) -> Failure {
-    let name = &run.name;
-    let ended = match run.on_lost {
+fn ended_by(
+    why: Why,
+    name: &Name,
+    on_lost: OnLost,
+    recovered: bool,
+    broken: Option<BreakNote>,
+) -> Failure {
+    let ended = match on_lost {
         OnLost::Kill => "the command was ended",
         OnLost::Term => "the command was asked to end",
         OnLost::Keep => "the command went on without it",
@@ -138,14 +149,14 @@ fn ended_by(why: Why, run: &Run, recovered: bool, broken: Option<BreakNote>) -> 
 }
 
 /// Waits out the grace after a takeover. The lease is released if that is ended by a signal.
-async fn begin(lease: Lease, signals: &mut Signals, teller: &Teller) -> Result<Lease, Failure> {
-    match interruptible(signals, lease.ready()).await {
+async fn begin(lease: Lease, mut waiter: Waiter<'_>) -> Result<Lease, Failure> {
+    match waiter.interruptible(lease.ready()).await {
         Ok(ready) => {
             ready?;
             Ok(lease)
         }
         Err(stopped) => {
-            release(lease, teller).await;
+            release(lease, waiter.teller).await;
             Err(stopped)
         }
     }
@@ -161,112 +172,47 @@ async fn hold_until(at: Moment, lease: &Lease, signals: &mut Signals) {
 }
 
 /// Who has broken the lease, if somebody did and the store tells soon.
-async fn note_of(why: &Why, run: &Run, leases: &Coordinator, since: u64) -> Option<BreakNote> {
+async fn note_of(why: &Why, name: &Name, leases: &Coordinator, since: u64) -> Option<BreakNote> {
     let Why::Lost(LossReason::Displaced) = why else { return None };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let told = within(&clock, WITHDRAWAL, leases.last_break(&run.name)).await?.ok()??;
+    let told = within(&clock, WITHDRAWAL, leases.last_break(name)).await?.ok()??;
     // An older one has nothing to do with this loss, as far as wall clocks tell.
     (told.at_ms.saturating_add(CLOCKS_APART) >= since).then_some(told)
 }
 
-async fn open(run: &Run) -> Result<Coordinator, Failure> {
-    let backend = run.on.store.open().await?;
-    let timing = run.timing()?;
-    timing.fits(&backend.capabilities())?;
-    // The command may outlive this process by the time that the watchdog gives it, so the lease
-    // must not be taken over at once when this process is found dead.
-    let mut info = HolderInfo::of_this_process()
-        .without_process()
-        .metadata(show::PID, std::process::id().to_string());
-    if let Some(label) = &run.label {
-        info = info.label(label);
-    }
-    for (key, value) in &run.metadata {
-        info = info.metadata(key, value);
-    }
-    let builder = Coordinator::builder(backend).timing(timing).policy(run.policy());
-    Ok(builder.info(info.build()?).build())
-}
-
 async fn acquire(
     run: &Run,
-    leases: &Coordinator,
-    signals: &mut Signals,
-    teller: &Teller,
-) -> Result<Lease, Failure> {
-    let stop = CancellationToken::new();
-    let told = teller.clone();
-    let mut ask = leases
-        .ask(run.name.as_str(), run.mode())
-        .cancelled_by(stop.clone())
-        .on_wait(move |waiting| told.waiting(waiting));
-    if let Some(time) = run.wait() {
-        ask = ask.wait(time);
-    }
-    let acquiring = ask.acquire();
-    tokio::pin!(acquiring);
-    let mut by = None;
-    let answer = tokio::select! {
-        biased;
-        signal = signals.next() => {
-            by = Some(signal);
-            stop.cancel();
-            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-            let cancelled = || Err(Error::Cancelled { name: run.name.clone() });
-            within(&clock, WITHDRAWAL, acquiring).await.unwrap_or_else(cancelled)
-        }
-        answer = &mut acquiring => answer,
-    };
-    teller.waited();
-    match (answer, by.or_else(|| signals.pending())) {
-        (Ok(lease), None) => Ok(lease),
-        // Between the grant and the start of the command there is still time to stop.
-        (Ok(lease), Some(signal)) => {
-            release(lease, teller).await;
-            Err(Failure::new(Cause::Signal(signal), stopped_by(signal)))
-        }
-        (Err(Error::Cancelled { .. }), Some(signal)) => {
-            Err(Failure::new(Cause::Signal(signal), stopped_by(signal)))
-        }
-        (Err(Error::Lost { name, .. }), _) => {
-            let message = format!(
-                "`{name}` was taken away while it waited for writers to end: the command was not started"
-            );
-            Err(Failure::new(Cause::Lost, message))
-        }
-        (Err(error), _) => Err(error.into()),
-    }
+    name: &Name,
+    timing: Timing,
+    mut waiter: Waiter<'_>,
+) -> Result<(Lease, Coordinator), Failure> {
+    let want = &run.want;
+    let holder = Holder::asked_for(want).of_this_process();
+    let opening = open(&want.on.store, timing, want.policy(), holder);
+    let Open { leases, .. } = waiter.interruptible(opening).await??;
+    Ok((waiter.acquire(want, name, &leases).await?, leases))
 }
 
-/// What the store says of a lease that was believed in until then.
-async fn release(lease: Lease, teller: &Teller) -> Option<Released> {
-    let held = lease.check().is_ok();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let patience = if held { RELEASE } else { WITHDRAWAL };
-    match within(&clock, patience, lease.release()).await {
-        Some(Ok(released)) => {
-            teller.released(released);
-            return held.then_some(released);
+/// Takes the lease over that somebody else has taken.
+async fn redeem(
+    run: &Run,
+    ticket: Given,
+    mut waiter: Waiter<'_>,
+) -> Result<(Lease, Coordinator), Failure> {
+    let asked = Holder::asked_for(&run.want);
+    let mut holder = ticket.carried.holder();
+    holder.label = asked.label.or(holder.label);
+    holder.metadata.extend(asked.metadata);
+    let (store, timing) = (&run.want.on.store, *ticket.carried.timing());
+    let opening = open(store, timing, run.want.policy(), holder.of_this_process());
+    let Open { leases, .. } = waiter.interruptible(opening).await??;
+    // From here on the ticket is used up, whatever comes of it: a signal is heard after that.
+    let lease = ticket.redeem(&leases, NOT_STARTED).await?;
+    match waiter.signals.pending() {
+        None => Ok((lease, leases)),
+        Some(signal) => {
+            release(lease, waiter.teller).await;
+            Err(waiter.stopped_by(signal))
         }
-        Some(Err(error)) if held => teller.not_released(&error.to_string()),
-        None if held => teller.not_released("the store did not answer in time"),
-        Some(Err(_)) | None => {}
     }
-    None
-}
-
-/// Runs `work` unless a signal comes first.
-async fn interruptible<T>(
-    signals: &mut Signals,
-    work: impl Future<Output = T>,
-) -> Result<T, Failure> {
-    tokio::select! {
-        biased;
-        signal = signals.next() => Err(Failure::new(Cause::Signal(signal), stopped_by(signal))),
-        done = work => Ok(done),
-    }
-}
-
-fn stopped_by(signal: Signal) -> String {
-    format!("stopped by {signal}: the command was not started")
 }

@@ -210,6 +210,11 @@ impl Teller {
         } else if let Some(failure) = failure {
             self.say(&format!("lease: {}", failure.message));
         }
+        self.finish().await;
+    }
+
+    /// Waits a little for all that was told to be read.
+    pub(crate) async fn finish(&self) {
         self.voice.finish().await;
     }
 

@@ -32,3 +32,11 @@ pub(crate) struct Watchdog {
     #[arg(long, value_parser = duration)]
     pub(crate) grace: Duration,
 }
+
+/// Keeps a lease for a script; the rest comes by its standard input.
+#[derive(Debug, Args)]
+pub(crate) struct Keeper {
+    /// What is kept, for people who list processes.
+    #[arg(last = true)]
+    pub(crate) name: String,
+}

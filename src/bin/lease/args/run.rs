@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use leasehold::{Mode, Name, Policy, Timing};
+use leasehold::{Name, Timing};
 
-use super::{On, duration, key_value, name, timing};
+use super::{Want, duration, name};
 use crate::exit::{self, Failure};
+use crate::taking;
 
 /// Run a command while holding NAME; wait for it first, if need be
 ///
@@ -20,27 +21,7 @@ use crate::exit::{self, Failure};
 #[command(after_help = exit::TABLE)]
 pub(crate) struct Run {
     #[command(flatten)]
-    pub(crate) on: On,
-
-    /// Hold it beside other writers; only an exclusive keeps them out
-    #[arg(long, conflicts_with = "exclusive")]
-    writer: bool,
-
-    /// Hold it alone, after the writers have ended (the default)
-    #[arg(long)]
-    exclusive: bool,
-
-    /// Wait so long for it; without this, for ever
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
-    wait: Option<Duration>,
-
-    /// Do not wait: one try
-    #[arg(long)]
-    no_wait: bool,
-
-    /// How long a holder that died blocks the name; the lease is renewed every third of it
-    #[arg(long, value_name = "TIME", value_parser = timing, default_value = "15s")]
-    ttl: Timing,
+    pub(crate) want: Want,
 
     /// How long before the end of the lease the command gets SIGTERM when renewals fail, and how
     /// long it may leave something running when a signal has ended it; at most half of the ttl
@@ -48,13 +29,18 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     kill_grace: Option<Duration>,
 
-    /// What to do about a holder that let its lease expire
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Takeover::Expired)]
-    takeover: Takeover,
+    /// Run it under the lease of this ticket, which is used up, instead of asking for NAME: a ticket,
+    /// or the file that holds one
+    #[arg(
+        long,
+        value_name = "TICKET",
+        conflicts_with_all = ["name", "writer", "exclusive", "wait", "no_wait", "ttl", "takeover"]
+    )]
+    pub(crate) ticket: Option<String>,
 
     /// After a takeover wait so long before the command starts, so that the last writes of the
     /// holder before have arrived
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "ticket")]
     grace: Option<Duration>,
 
     /// What happens to the command when the lease is lost
@@ -71,38 +57,17 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_hold: Option<Duration>,
 
-    /// Who holds, for people: shown by status and to those who wait [default: host:pid]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
-
-    /// Anything else to show, any number of times
-    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) metadata: Vec<(String, String)>,
-
-    /// Exit with this code where another holds it, instead of 75
-    #[arg(long, value_name = "CODE")]
-    pub(crate) conflict_exit_code: Option<u8>,
-
     /// Tell what happens as JSON lines on standard error
     #[arg(long)]
     pub(crate) json: bool,
 
     /// What to hold
-    #[arg(value_parser = name)]
-    pub(crate) name: Name,
+    #[arg(value_parser = name, required_unless_present = "ticket")]
+    pub(crate) name: Option<Name>,
 
     /// The command and its arguments, after --
     #[arg(last = true, required = true, value_name = "COMMAND", num_args = 1..)]
     pub(crate) command: Vec<OsString>,
-}
-
-/// What to do about a holder that let its lease expire.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Takeover {
-    /// Leave it: an operator has to break it first
-    Refuse,
-    /// Take over from it
-    Expired,
 }
 
 /// What happens to the command when the lease is lost.
@@ -117,42 +82,19 @@ pub(crate) enum OnLost {
 }
 
 impl Run {
-    /// The longest time between SIGTERM and SIGKILL that nobody asked for.
-    const KILL_GRACE: Duration = Duration::from_secs(5);
-
-    pub(crate) const fn mode(&self) -> Mode {
-        if self.writer { Mode::Writer } else { Mode::Exclusive }
-    }
-
-    /// How long to wait; nothing for a single try.
-    pub(crate) const fn wait(&self) -> Option<Duration> {
-        match (self.no_wait, self.wait) {
-            (true, _) => None,
-            (false, Some(time)) => Some(time),
-            (false, None) => Some(Duration::MAX),
-        }
-    }
-
-    pub(crate) fn policy(&self) -> Policy {
-        match self.takeover {
-            Takeover::Refuse => Policy::refuse(),
-            Takeover::Expired => Policy::expired(),
-        }
-    }
-
-    /// The durations of the lease.
+    /// The durations of the lease where no ticket tells them.
     ///
     /// # Errors
     ///
     /// For those that no lease can have.
     pub(crate) fn timing(&self) -> Result<Timing, Failure> {
-        let ttl = Timing::with_ttl(self.ttl.ttl());
+        let ttl = Timing::with_ttl(self.want.ttl.ttl());
         Ok(ttl.grace(self.grace.unwrap_or_default()).build()?)
     }
 
     /// What each option alone cannot tell.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let (grace, ttl) = (self.kill_grace(), self.ttl.ttl());
+    pub(crate) fn check(&self, timing: &Timing) -> Result<(), Failure> {
+        let (grace, ttl) = (self.kill_grace(timing), timing.ttl());
         let show = humantime::format_duration;
         if grace > ttl / 2 {
             return Err(Failure::usage(format!(
@@ -183,7 +125,7 @@ impl Run {
         }
     }
 
-    pub(crate) fn kill_grace(&self) -> Duration {
-        self.kill_grace.unwrap_or_else(|| (self.ttl.ttl() / 4).min(Self::KILL_GRACE))
+    pub(crate) fn kill_grace(&self, timing: &Timing) -> Duration {
+        self.kill_grace.unwrap_or_else(|| taking::grace(timing))
     }
 }
