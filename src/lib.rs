@@ -8,6 +8,7 @@
 //! | taking and keeping leases | [`Coordinator`], [`Acquire`], [`Lease`], [`HeldLeases`] |
 //! | durations, takeover | [`Timing`], [`Policy`] |
 //! | protecting a resource | [`Fence`], [`Gate`], [`DurableGate`] |
+//! | what a store gives of what leases need | [`StoreUrl::examine`], [`checkup`] |
 //! | what went wrong, and what to do | [`Error`], [`Advice`] |
 //! | a store of your own | [`Backend`], [`memory`] |
 //!

@@ -46,6 +46,7 @@ mod policy;
 mod timing;
 
 pub mod backend;
+pub mod checkup;
 pub mod clock;
 pub mod handshake;
 pub mod keeper;

@@ -14,7 +14,7 @@ mod run;
 
 pub(crate) use break_::Break;
 pub(crate) use inner::{Exec, Watchdog};
-pub(crate) use look::{List, Status};
+pub(crate) use look::{Doctor, List, Status};
 pub(crate) use run::Run;
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
@@ -31,6 +31,7 @@ pub(crate) enum Action {
     Status(Status),
     List(List),
     Break(Break),
+    Doctor(Doctor),
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease

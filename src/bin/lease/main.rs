@@ -3,6 +3,7 @@
 mod args;
 mod break_;
 mod command;
+mod doctor;
 mod ears;
 mod exec;
 mod exit;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Action::Run(run) => on_a_runtime(run::run(run)),
         Action::Status(status) => on_a_runtime(status::status(status)),
         Action::List(list) => on_a_runtime(list::list(list)),
+        Action::Doctor(doctor) => on_a_runtime(doctor::doctor(doctor)),
         Action::Break(which) => on_a_runtime(break_::break_(which)),
         Action::Completions { shell } => manual::completions(shell),
         Action::Man { command } => manual::man(command.as_deref()),
