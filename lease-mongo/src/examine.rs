@@ -5,7 +5,7 @@ use lease_core::clock::wall_clock_for_display;
 use lease_core::{Error, Jitter, Name, Result};
 use mongodb::bson::{Document, doc};
 
-use crate::error::{KIND, nonsense};
+use crate::error::{KIND, code, nonsense};
 use crate::probe::{self, Topology};
 use crate::record::{number, says};
 use crate::store::{Place, check, concern};
@@ -33,6 +33,9 @@ const DURABLE: Guarantee =
     Guarantee::new("majority-writes", "a majority acknowledges writes, from its journals");
 const TRIAL: Guarantee = Guarantee::new("opens", "a lease store can be opened here");
 const CLEAN: Guarantee = Guarantee::new("clean-up", "nothing of this checkup is left");
+
+/// What whoever holds leases does, the first also who looks only.
+const HOLDERS: [&str; 3] = ["find", "insert", "update"];
 
 /// The longest election timeout with which a new primary is mostly there before the usual ttl is
 /// over.
@@ -62,9 +65,6 @@ async fn look_over(options: &Options, checks: &mut Vec<Check>) -> Result<(), Che
     let sent = options.clock.now();
     let hello = probe::hello(&place).await.map_err(failed(SERVER))?;
     let took = options.clock.now().since(sent);
-    // Also a login is refused here, and not where it is first used.
-    let missing = probe::missing_rights(&place, &["find", "insert", "update"]).await;
-    let missing = missing.map_err(failed(SERVER))?;
     let version = place.run(doc! { "buildInfo": 1 }).await.ok();
     let version = version.as_ref().and_then(|info| info.get_str("version").ok());
     let topology = probe::kind_of(&hello, options).map_err(failed(SERVER))?;
@@ -74,19 +74,12 @@ async fn look_over(options: &Options, checks: &mut Vec<Check>) -> Result<(), Che
         checks.push(members(&hello));
         checks.push(elections(&place).await);
     }
-    let clock = probe::clock(&place).await.map(|()| "an aggregation was told the time".to_owned());
-    checks.push(NOW.judged(&clock));
+    let now = probe::clock(&place).await.map(|()| "an aggregation was told the time".to_owned());
+    rights(&place, options, &now, checks).await?;
+    checks.push(NOW.judged(&now));
     if let Ok(time) = hello.get_datetime("localTime") {
         checks.push(checkup::clock(time.to_system_time(), wall_clock_for_display(), took));
     }
-    let wanted = if options.read_only { "find" } else { "find, insert and update" };
-    checks.push(match probe::rights(&place, options.read_only).await {
-        Err(Error::Misconfigured { .. }) if !missing.is_empty() => RIGHTS.broken(
-            format!("it may not {}", missing.join(", ")),
-            "grant it readWrite on the leases' database; to look only, read is enough",
-        ),
-        judged => RIGHTS.judged(&judged.map(|()| format!("it may {wanted}"))),
-    });
     let described = probe::described(&place).await.map_err(failed(COLLECTION))?;
     let suits = described.as_ref().map_or(Ok(()), probe::suits);
     let seen = if described.is_some() { "it is an ordinary one" } else { "it is not there yet" };
@@ -104,6 +97,36 @@ async fn look_over(options: &Options, checks: &mut Vec<Check>) -> Result<(), Che
     }
     let scratch = Scratch::of(options, &place, described.is_some()).map_err(failed(TRIAL))?;
     scratch.try_out(checks).await
+}
+
+/// Ends it where nothing may be read: nobody has logged in, or the user may not.
+async fn rights(
+    place: &Place,
+    options: &Options,
+    read: &Result<String>,
+    checks: &mut Vec<Check>,
+) -> Result<(), Check> {
+    /// Unauthorized.
+    const DENIED: i32 = 13;
+
+    let needed = if options.read_only { &HOLDERS[..1] } else { &HOLDERS };
+    let missing = probe::missing_rights(place, needed).await;
+    let missing = missing.map_err(|error| RIGHTS.failed(&error))?;
+    let judged = match read {
+        _ if !missing.is_empty() => RIGHTS.broken(
+            format!("it may not {}", missing.join(", ")),
+            "grant it readWrite on the leases' database; to look only, read is enough",
+        ),
+        Err(error) if code(error) == Some(DENIED) => RIGHTS.failed(error),
+        _ => RIGHTS.holds(format!("it may {}", needed.join(", "))),
+    };
+    match read {
+        Err(error) if code(error) == Some(DENIED) => Err(judged),
+        _ => {
+            checks.push(judged);
+            Ok(())
+        }
+    }
 }
 
 fn topology_of(topology: Topology) -> Check {
@@ -287,7 +310,7 @@ impl Scratch {
                 tracing::debug!(%error, "a removal was not acknowledged");
                 nonsense("the majority did not acknowledge the removal")
             }),
-            Err(error) if crate::error::code(&error) == Some(NOT_THERE) => Ok(()),
+            Err(error) if code(&error) == Some(NOT_THERE) => Ok(()),
             Err(error) => Err(error),
         }
     }

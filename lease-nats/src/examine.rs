@@ -30,8 +30,8 @@ const CLEAN: Guarantee = Guarantee::new("clean-up", "nothing of this checkup is 
 /// Asks live servers for each guarantee that leases need of them and of their bucket.
 ///
 /// It writes keys of a name that is nobody's, in a bucket of its own where that of the leases is not
-/// there yet, and removes them again; other leases are not touched. A key's end is marked for one
-/// second, and the consumer by which it was woken goes within half a minute. What is wrong, or that
+/// there yet, and removes them again; other leases are not touched. The consumer by which it was woken
+/// goes within half a minute. What is wrong, or that
 /// nobody answers, is a finding.
 ///
 /// # Cancel safety
@@ -96,6 +96,12 @@ fn settings(info: &Info, options: &Options) -> Vec<Check> {
         if let Some(fault) = faults.iter().find(|flaw| flaw.of == need) {
             return need.broken(&*fault.what, &*fault.fix);
         }
+        if need == needs::REPLICAS && !info.away.is_empty() {
+            return need.doubtful(
+                format!("a replica is away or behind: {}", info.away.join(", ")),
+                "start its server again, and let it catch up before another one goes",
+            );
+        }
         match weaknesses.iter().find(|flaw| flaw.of == need) {
             Some(weak) => need.doubtful(&*weak.what, &*weak.fix),
             None => need.holds(shown(need, info)),
@@ -143,14 +149,29 @@ async fn two(options: &Options) -> Result<(Nats, Nats)> {
     Ok((connect(options.clone()).await?, connect(options.clone()).await?))
 }
 
-/// Removes all keys of the name, and those by which the clients asked for the time.
+/// Removes all keys of the name, and those by which the clients asked for the time; and waits until
+/// the marks of their end have gone as well.
 async fn forgotten(ours: &Nats, theirs: &Nats, name: &Name) -> Result<()> {
-    let mut keys = ours.wire.info(Some(&Keys::of(name).all())).await?.keys;
-    for probe in [ours.probe_key(), theirs.probe_key()] {
-        keys.extend(ours.wire.info(Some(probe)).await?.keys);
-    }
-    for key in keys {
+    const LOOKS: usize = 50;
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    let filters = [Keys::of(name).all(), ours.probe_key().into(), theirs.probe_key().into()];
+    let keys = async || {
+        let mut keys = Vec::new();
+        for filter in &filters {
+            keys.extend(ours.wire.info(Some(filter)).await?.keys);
+        }
+        Ok::<_, Error>(keys)
+    };
+    for key in keys().await? {
         forget(&ours.wire, &key).await?;
+    }
+    let clock = ours.wire.link.clock();
+    for _ in 0..LOOKS {
+        if keys().await?.is_empty() {
+            break;
+        }
+        clock.sleep_until(clock.now().plus(PAUSE)).await;
     }
     Ok(())
 }

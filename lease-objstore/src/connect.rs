@@ -318,12 +318,16 @@ fn create(path: &FilePath) -> Result<()> {
         Ok(()) => Ok(()),
         // Somebody else was first.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::misconfigured(
-            format!("the folder above the lease folder does not exist, path=`{}`", path.display()),
-            "create it, or mount what should be there: only the last part is created",
-        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(nothing_above(path)),
         Err(error) => Err(local(error, Doing::Writing)),
     }
+}
+
+pub(crate) fn nothing_above(path: &FilePath) -> Error {
+    Error::misconfigured(
+        format!("the folder above the lease folder does not exist, path=`{}`", path.display()),
+        "create it, or mount what should be there: only the last part is created",
+    )
 }
 
 /// Runs what blocks on the disk where it may block.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lease_core::checkup::{self, Check, Checkup, Guarantee};
 use lease_core::clock::wall_clock_for_display;
-use lease_core::{Name, Result};
+use lease_core::{Error, Name, Result};
 use object_store::{Error as Driver, PutMode, PutPayload, UpdateVersion};
 
 use crate::error::{Doing, KIND, translate};
@@ -93,15 +93,15 @@ async fn look_over(scratch: &Scratch, checks: &mut Vec<Check>) {
 async fn is_listed(store: &ObjStore, scratch: &Scratch, trace: &Trace) -> Result<String> {
     let elects = scratch.options.without_create == WithoutCreate::Elect;
     trace.is_listed(scratch.found.elected, elects)?;
-    let left = store.objects.list_root().await?;
-    match left.first() {
-        None => Ok("a file was listed as soon as it was written, and until it was deleted".into()),
-        Some((path, _)) => Err(lease_core::Error::misconfigured(
-            format!("a file that was deleted is still listed, file=`{path}`"),
-            "use a store whose listings are not of an older state; on NFS mount with \
-             `lookupcache=none` or `actimeo=0`",
-        )),
+    let listed = store.objects.list_root().await?;
+    if listed.iter().all(|(path, _)| *path != trace.path) {
+        return Ok("a file was listed as soon as it was written, and until it was deleted".into());
     }
+    Err(Error::misconfigured(
+        format!("a file that was deleted is still listed, file=`{}`", trace.path),
+        "use a store whose listings are not of an older state; on NFS mount with \
+         `lookupcache=none` or `actimeo=0`",
+    ))
 }
 
 /// Whether files are created once. Where they are not, whether elections make up for that.

@@ -40,3 +40,21 @@ fn a_broken_lease_ends_the_command() {
     assert!(broken.status.success(), "{}", text(&broken.stderr));
     assert_eq!(job.exit_within(SECOND * 4), Some(79), "{}", job.told());
 }
+
+/// One replica is in doubt and not broken; a bucket in memory is broken unless that is wanted.
+#[test]
+fn the_doctor_tells_what_it_finds() {
+    let (server, scene) = on_nats();
+    let doubt = scene.output(&["doctor"]);
+    assert_eq!(doubt.status.code(), Some(0), "{}{}", text(&doubt.stdout), text(&doubt.stderr));
+    assert!(text(&doubt.stdout).contains("replicas is doubtful"), "{}", text(&doubt.stdout));
+    assert_eq!(scene.output(&["doctor", "--strict"]).status.code(), Some(78));
+
+    let forgets = format!("{}/forgets?storage=memory", server.url());
+    let first = scene.output(&["run", "--on", &forgets, "first", "--", "true"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let wrong = format!("{}/forgets", server.url());
+    let broken = scene.output(&["doctor", "--on", &wrong]);
+    assert_eq!(broken.status.code(), Some(78), "{}", text(&broken.stdout));
+    assert!(text(&broken.stdout).contains("storage is broken"), "{}", text(&broken.stdout));
+}

@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use super::{Check, Guarantee};
-use crate::backend::{Broken, Confirmed, Joined, Renewed, Taken};
+use crate::backend::{Broken, Confirmed, Installed, Joined, Renewed, Taken};
 use crate::clock::within;
 use crate::{
     Backend, BreakNote, Clock, Error, Grant, Holding, Jitter, Mode, Name, Policy, Result, Revision,
-    Timing,
+    Snapshot, Timing,
 };
 
 mod hands;
@@ -19,6 +19,10 @@ use hands::Trial;
 
 const ONE_HOLDER: Guarantee =
     Guarantee::new("one-holder", "of those who ask for a name at once, one is granted");
+const LATE: Guarantee = Guarantee::new(
+    "late-claims",
+    "a claim rests on what the store has, not on what was seen of it",
+);
 const EPOCHS: Guarantee = Guarantee::new("epochs-rise", "each grant has a higher epoch");
 const SEEN: Guarantee =
     Guarantee::new("seen-at-once", "what one client has written, another one sees at once");
@@ -63,33 +67,34 @@ pub fn scratch_name() -> Result<Name> {
 pub async fn try_out(stores: [&dyn Backend; 2], clock: &Arc<dyn Clock>, name: &Name) -> Vec<Check> {
     let trial = Trial::new(stores, clock, name);
     let mut checks = Vec::new();
-    if let Err((guarantee, error)) = trial.run(&mut checks).await {
-        checks.push(guarantee.failed(&error));
+    // Each step rests on the ones before it: the first that fails is the last.
+    if let Err(check) = trial.run(&mut checks).await {
+        checks.push(check);
     }
     trial.clear_up().await;
     checks
 }
 
-/// A step that failed, and what it was to show.
-type Failed = (Guarantee, Error);
+/// What the failure of a step tells of the guarantee that it was to show.
+fn failed(guarantee: Guarantee) -> impl Fn(Error) -> Check {
+    move |error| guarantee.failed(&error)
+}
 
-impl Trial<'_> {
-    /// Each step rests on the ones before it: the first that fails is the last.
-    async fn run(&self, checks: &mut Vec<Check>) -> Result<(), Failed> {
+impl<'t> Trial<'t> {
+    async fn run(&self, checks: &mut Vec<Check>) -> Result<(), Check> {
         let mut epochs = Vec::new();
         for race in 0..RACES {
-            let granted = self.race().await.map_err(|error| (ONE_HOLDER, error))?;
+            let granted = self.race().await.map_err(failed(ONE_HOLDER))?;
             if granted.len() > 1 {
-                checks.push(ONE_HOLDER.broken(
+                return Err(ONE_HOLDER.broken(
                     format!("{} of {RACERS} were granted the name at once", granted.len()),
                     "keep leases elsewhere: this store does not decide its writes one by one",
                 ));
-                return Ok(());
             }
             if let Some(grant) = granted.first() {
                 epochs.push(grant.epoch);
                 let released = self.release(self.stores[race % 2], &grant.holding).await;
-                released.map_err(|error| (ONE_HOLDER, error))?;
+                released.map_err(failed(ONE_HOLDER))?;
             }
             // One whose answer was lost may hold it.
             self.clear_up().await;
@@ -130,10 +135,12 @@ impl Trial<'_> {
     }
 
     /// One holds, the other sees it, waits, and is woken.
-    async fn watched(&self, checks: &mut Vec<Check>) -> Result<Option<Holding>, Failed> {
+    async fn watched(&self, checks: &mut Vec<Check>) -> Result<Option<Holding>, Check> {
         let [ours, theirs] = self.stores;
-        let failed = |guarantee: Guarantee| move |error| (guarantee, error);
+        let before =
+            self.answered(theirs, theirs.observe(self.name)).await.map_err(failed(SEEN))?;
         let held = self.hold(ours).await.map_err(failed(SEEN))?.holding;
+        checks.push(self.is_late(theirs, &before).await?);
         let seen = self.answered(theirs, theirs.observe(self.name)).await.map_err(failed(SEEN))?;
         let is_listed = self.is_listed(theirs, SOON).await.map_err(failed(SEEN))?;
         checks.push(if seen.record(held.nonce).is_none() {
@@ -149,8 +156,7 @@ impl Trial<'_> {
                 "leases are right; `lease list` shows an older state",
             )
         });
-        let held = self.timed(checks, held).await.map_err(failed(ROUND_TRIP))?;
-        let Some(held) = held else { return Ok(None) };
+        let held = self.timed(checks, held).await?;
 
         if !theirs.capabilities().push {
             checks.push(WOKEN.holds("waiters look again and again: this store wakes nobody"));
@@ -177,25 +183,38 @@ impl Trial<'_> {
         Ok(None)
     }
 
-    /// Renews some times; nothing is left to go on with if the lease was lost by that.
-    async fn timed(&self, checks: &mut Vec<Check>, held: Holding) -> Result<Option<Holding>> {
+    /// One comes too late, who looked before the name was granted to another.
+    async fn is_late(&self, store: &'t dyn Backend, before: &Snapshot) -> Result<Check, Check> {
+        let late = self.claim(store, Mode::Exclusive);
+        let installed = self.answered(store, store.install(&late, before, None)).await;
+        if installed.map_err(failed(LATE))? != Installed::Refused {
+            return Err(LATE.broken(
+                "one who had looked before another one was granted was let in beside it",
+                "keep leases elsewhere: this store does not heed what a write is conditional on",
+            ));
+        }
+        self.forget(late.nonce);
+        Ok(LATE.holds("one who had looked before another one was granted was refused"))
+    }
+
+    /// Renews some times.
+    async fn timed(&self, checks: &mut Vec<Check>, held: Holding) -> Result<Holding, Check> {
         let (store, ttl) = (self.stores[0], Timing::DEFAULT_TTL);
         let (mut mine, mut slowest) = (held, Duration::ZERO);
         for _ in 0..RENEWALS {
             mine = mine.next_beat();
             let sent = self.clock.now();
-            let renewed = self.renew(store, &mine).await?;
+            let renewed = self.renew(store, &mine).await.map_err(failed(ROUND_TRIP))?;
             slowest = slowest.max(self.clock.now().since(sent));
             mine = match renewed {
                 Renewed::Renewed { revision, .. } => mine.acknowledged(revision),
                 Renewed::Lost(reason) => {
-                    checks.push(ROUND_TRIP.broken(
+                    return Err(ROUND_TRIP.broken(
                         format!(
                             "a lease that nobody had touched was lost at its renewal: {reason}"
                         ),
                         "see what else writes to or deletes from the store",
                     ));
-                    return Ok(None);
                 }
             };
         }
@@ -212,7 +231,7 @@ impl Trial<'_> {
                 ),
             )
         });
-        Ok(Some(mine))
+        Ok(mine)
     }
 
     /// A holder is broken by an operator, renews late, and another one comes.
@@ -221,33 +240,38 @@ impl Trial<'_> {
         checks: &mut Vec<Check>,
         held: Option<&Holding>,
         epochs: &mut Vec<crate::Epoch>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Check> {
         let [ours, theirs] = self.stores;
-        let failed = |error| (BROKEN, error);
         if let Some(held) = held {
-            self.release(ours, held).await.map_err(failed)?;
+            self.release(ours, held).await.map_err(failed(BROKEN))?;
         }
-        let mine = self.hold(ours).await.map_err(failed)?;
+        let mine = self.hold(ours).await.map_err(failed(BROKEN))?;
         epochs.push(mine.epoch);
         let note = BreakNote { by: "lease doctor".to_owned(), why: "a check".to_owned() };
         let broken = theirs.break_record(self.name, mine.holding.nonce, &note);
-        let broken = self.answered(theirs, broken).await.map_err(failed)?;
-        let next = self.hold(theirs).await.map_err(failed)?;
+        let broken = self.answered(theirs, broken).await.map_err(failed(BROKEN))?;
+        let next = self.hold(theirs).await.map_err(failed(BROKEN))?;
         epochs.push(next.epoch);
         let late = mine.holding.next_beat();
-        let renewed = self.renew(ours, &late).await.map_err(failed)?;
-        let confirmed = self.answered(ours, ours.confirm(&mine.holding)).await.map_err(failed)?;
-        let goes_on = self.answered(theirs, theirs.confirm(&next.holding)).await.map_err(failed)?;
+        let renewed = self.renew(ours, &late).await.map_err(failed(BROKEN))?;
+        self.answered(ours, ours.withdraw(&late)).await.map_err(failed(BROKEN))?;
+        let confirmed =
+            self.answered(ours, ours.confirm(&mine.holding)).await.map_err(failed(BROKEN))?;
+        let goes_on =
+            self.answered(theirs, theirs.confirm(&next.holding)).await.map_err(failed(BROKEN))?;
         let is_refused = matches!(renewed, Renewed::Lost(_))
             && matches!(confirmed, Confirmed::Lost(_))
-            && matches!(broken, Broken::Broken { .. })
+            && matches!(broken, Broken::Broken { epoch } if epoch > mine.epoch)
             && matches!(goes_on, Confirmed::Held { .. });
         self.forget(mine.holding.nonce);
-        self.release(theirs, &next.holding).await.map_err(failed)?;
+        self.release(theirs, &next.holding).await.map_err(failed(BROKEN))?;
+        let late = next.holding.next_beat();
+        let renewed = self.renew(theirs, &late).await.map_err(failed(BROKEN))?;
+        let is_refused = is_refused && matches!(renewed, Renewed::Lost(_));
         checks.push(match is_refused {
-            true => BROKEN.holds("a broken holder's renewal was refused, and the next one holds"),
+            true => BROKEN.holds("a broken holder's renewal was refused, and the next one held on"),
             false => BROKEN.broken(
-                "a lease was broken and granted to another, and its old holder is told that it holds",
+                "a lease was broken or released, and its old holder holds on or disturbs the next one",
                 "keep leases elsewhere: this store answers with what is no longer so",
             ),
         });
@@ -255,24 +279,22 @@ impl Trial<'_> {
     }
 
     /// A writer is there when somebody asks for the name alone.
-    async fn drains(&self, checks: &mut Vec<Check>) -> Result<(), Failed> {
+    async fn drains(&self, checks: &mut Vec<Check>) -> Result<(), Check> {
         let [ours, theirs] = self.stores;
-        let failed = |error| (DRAINS, error);
-        let claim = self.claim(Mode::Writer);
+        let claim = self.claim(theirs, Mode::Writer);
         let joined = self.answered(theirs, theirs.join(&claim, &Policy::refuse())).await;
-        let Joined::Granted(writer) = joined.map_err(failed)? else {
-            checks.push(DRAINS.unknown("a writer was not let in to a name that is free"));
-            return Ok(());
+        let Joined::Granted(writer) = joined.map_err(failed(DRAINS))? else {
+            return Err(DRAINS.unknown("a writer was not let in to a name that is free"));
         };
-        let claim = self.claim(Mode::Exclusive);
+        let claim = self.claim(ours, Mode::Exclusive);
         let taken = self.answered(ours, ours.take(&claim, None, &Policy::refuse())).await;
-        let waits = match taken.map_err(failed)? {
+        let waits = match taken.map_err(failed(DRAINS))? {
             Taken::Granted(_) => false,
             Taken::Draining(_) | Taken::Refused(_) | Taken::Displaced(_) => true,
         };
-        self.release(theirs, &writer.holding).await.map_err(failed)?;
+        self.release(theirs, &writer.holding).await.map_err(failed(DRAINS))?;
         let mine = Holding::created(&claim, Revision::new(""));
-        self.release(ours, &mine).await.map_err(failed)?;
+        self.release(ours, &mine).await.map_err(failed(DRAINS))?;
         checks.push(match waits {
             true => DRAINS.holds("who asks for it alone waits for the writer"),
             false => DRAINS.broken(

@@ -19,6 +19,7 @@ async fn finds_nothing_wrong_with_the_reference() {
     let made: Vec<_> = checkup.checks().iter().map(|check| check.name).collect();
     let all = [
         "one-holder",
+        "late-claims",
         "seen-at-once",
         "round-trip",
         "waiters",

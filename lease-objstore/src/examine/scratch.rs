@@ -3,13 +3,12 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use futures::TryStreamExt;
 use lease_core::checkup::{Check, Finding, Guarantee};
 use lease_core::{Error, Jitter, Result};
 use object_store::path::Path;
 
 use crate::Options;
-use crate::connect::{blocking, unopened};
+use crate::connect::{blocking, nothing_above, unopened};
 use crate::error::{Doing, is_denied, local, translate};
 use crate::options::Place;
 use crate::store::ObjStore;
@@ -39,8 +38,11 @@ pub(super) async fn place(options: &Options, checks: &mut Vec<Check>) -> Option<
     if let Place::Local(path) = &options.place
         && !options.read_only
         && path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
-        && path.parent().is_some_and(std::path::Path::is_dir)
     {
+        if !path.parent().is_some_and(std::path::Path::is_dir) {
+            checks.push(PLACE.failed(&nothing_above(path)));
+            return None;
+        }
         checks.push(PLACE.doubtful(
             format!("the folder is not there, path=`{}`", path.display()),
             "if it should be mounted, mount it: else whoever first holds a lease makes an empty one, \
@@ -141,14 +143,15 @@ impl Scratch {
             .await;
         }
         let store = self.open().await?;
-        for _ in 0..2 {
-            let left = left(&store).await?;
-            if left.is_empty() {
-                return Ok(());
+        let (left, folders) = left(&store).await?;
+        store.objects.delete_in_turn(vec![left]).await?;
+        // Some stores show an empty folder as if it were a file, until it is deleted like one.
+        for folder in folders.iter().rev() {
+            if let Err(error) = store.objects.delete(folder).await {
+                tracing::debug!(%error, "an empty folder stays");
             }
-            store.objects.delete_in_turn(vec![left]).await?;
         }
-        match left(&store).await?.first() {
+        match self::left(&store).await?.0.first() {
             None => Ok(()),
             Some(path) => Err(Error::misconfigured(
                 format!("a file is still listed, file=`{path}`"),
@@ -158,16 +161,21 @@ impl Scratch {
     }
 }
 
-/// All files that are in it and below.
-async fn left(store: &ObjStore) -> Result<Vec<Path>> {
-    let listed = store.objects.loose.list(Some(&store.objects.root));
-    let listed = listed.map_ok(|meta| meta.location).try_collect().await;
-    match listed {
-        Err(error) => match translate(error, Doing::Reading) {
+/// All files that are in it and in the folders of names, and those folders that are shown as files.
+async fn left(store: &ObjStore) -> Result<(Vec<Path>, Vec<Path>)> {
+    let mut folders = vec![store.objects.root.clone()];
+    let (mut files, mut shown) = (Vec::new(), Vec::new());
+    while let Some(folder) = folders.pop() {
+        let listed = store.objects.loose.list_with_delimiter(Some(&folder)).await;
+        let listed = match listed.map_err(|error| translate(error, Doing::Reading)) {
             // Then nothing was written either, but for what was deleted by its name.
-            error if is_denied(&error) => Ok(Vec::new()),
-            error => Err(error),
-        },
-        Ok(listed) => Ok(listed),
+            Err(error) if is_denied(&error) => break,
+            listed => listed?,
+        };
+        for meta in listed.objects {
+            if meta.location == folder { &mut shown } else { &mut files }.push(meta.location);
+        }
+        folders.extend(listed.common_prefixes);
     }
+    Ok((files, shown))
 }

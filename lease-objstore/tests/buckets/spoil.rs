@@ -21,12 +21,17 @@ pub(crate) enum Fate {
     Lost,
     /// Sent on without its condition.
     Unconditional,
+    /// Answered with a listing in which nothing is, and never sent on.
+    Nothing,
     /// Sent on; the answer names a version.
     Versioned,
 }
 
 /// The headers that make a write a create.
 const CONDITIONS: [&str; 2] = ["if-none-match", "x-goog-if-generation-match"];
+
+/// The header by which a write names the one that it replaces.
+const UPDATE: &str = "if-match";
 
 type Judge = dyn Fn(&HttpRequest) -> Fate + Send + Sync;
 
@@ -66,8 +71,9 @@ impl HttpService for Spoilt {
                 let lost = std::io::Error::other("the answer was lost");
                 Err(HttpError::new(HttpErrorKind::Interrupted, lost))
             }
+            Fate::Nothing => Ok(Response::new("<ListBucketResult/>".to_owned().into())),
             Fate::Unconditional => {
-                for condition in CONDITIONS {
+                for condition in CONDITIONS.into_iter().chain([UPDATE]) {
                     request.headers_mut().remove(condition);
                 }
                 self.inner.execute(request).await
@@ -96,6 +102,11 @@ pub(crate) fn creates_claim(request: &HttpRequest) -> bool {
 pub(crate) fn is_create(request: &HttpRequest) -> bool {
     let conditional = CONDITIONS.iter().any(|header| request.headers().contains_key(*header));
     request.method() == Method::PUT && conditional
+}
+
+/// Whether this asks to write over a certain write.
+pub(crate) fn is_update(request: &HttpRequest) -> bool {
+    request.method() == Method::PUT && request.headers().contains_key(UPDATE)
 }
 
 pub(crate) fn is_list(request: &HttpRequest) -> bool {

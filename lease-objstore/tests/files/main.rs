@@ -14,6 +14,7 @@ mod budget;
 mod conformance;
 mod crowd;
 mod erasure;
+mod examined;
 mod full_disk;
 mod half_written;
 mod orders;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use leasehold::Clock;
 use leasehold::checkup::{Check, Checkup, Finding, Verdict};
 use leasehold::clock::{SystemClock, within};
@@ -91,7 +91,8 @@ impl<'c> CheckView<'c> {
 /// What was checked, a line for each.
 fn table(checkup: &Checkup) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["CHECK", "RESULT", "WHAT"]);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["CHECK", "RESULT", "WHAT"]);
     for check in checkup.checks().iter().map(CheckView::new) {
         let what = if check.is_fine() { check.what } else { check.guarantee };
         table.add_row([check.name, check.result, &plain(what)]);

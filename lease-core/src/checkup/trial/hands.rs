@@ -30,8 +30,8 @@ pub(super) struct Trial<'t> {
     info: Arc<HolderInfo>,
     ttl: Duration,
     jitter: Jitter,
-    /// What may be in the store.
-    open: Mutex<HashMap<Nonce, Holding>>,
+    /// What may be in the store, and by which client it was written.
+    open: Mutex<HashMap<Nonce, (&'t dyn Backend, Holding)>>,
 }
 
 impl<'t> Trial<'t> {
@@ -47,15 +47,15 @@ impl<'t> Trial<'t> {
     }
 
     /// One attempt: a grant, or nothing if somebody else is in the way.
-    pub(super) async fn ask(&self, store: &dyn Backend) -> Result<Option<Grant>> {
-        let claim = self.claim(Mode::Exclusive);
+    pub(super) async fn ask(&self, store: &'t dyn Backend) -> Result<Option<Grant>> {
+        let claim = self.claim(store, Mode::Exclusive);
         let (policy, mut draining) = (Policy::refuse(), None);
         let until = self.clock.now().plus(PATIENCE);
         loop {
             let taken = store.take(&claim, draining.as_ref(), &policy);
             match self.answered(store, taken).await? {
                 Taken::Granted(grant) => {
-                    self.remember(&grant.holding);
+                    self.remember(store, &grant.holding);
                     return Ok(Some(grant));
                 }
                 Taken::Draining(more) if self.clock.now() < until => draining = Some(more),
@@ -73,7 +73,7 @@ impl<'t> Trial<'t> {
     }
 
     /// A grant of the name that nobody else asks for.
-    pub(super) async fn hold(&self, store: &dyn Backend) -> Result<Grant> {
+    pub(super) async fn hold(&self, store: &'t dyn Backend) -> Result<Grant> {
         let mut last = Error::unclear(store.kind(), "a name that is free is not granted");
         for _ in 0..TRIES {
             match self.ask(store).await {
@@ -120,15 +120,15 @@ impl<'t> Trial<'t> {
 
     /// Withdraws whatever may be left.
     pub(super) async fn clear_up(&self) {
-        let left: Vec<Holding> = self.lock().values().cloned().collect();
-        for mine in left {
-            if let Err(error) = self.release(self.stores[0], &mine).await {
+        let left: Vec<_> = self.lock().values().cloned().collect();
+        for (store, mine) in left {
+            if let Err(error) = self.release(store, &mine).await {
                 tracing::debug!(%error, "a record of the trial could not be withdrawn");
             }
         }
     }
 
-    pub(super) fn claim(&self, mode: Mode) -> Claim {
+    pub(super) fn claim(&self, store: &'t dyn Backend, mode: Mode) -> Claim {
         let claim = Claim {
             name: self.name.clone(),
             nonce: self.jitter.nonce(),
@@ -136,19 +136,19 @@ impl<'t> Trial<'t> {
             ttl: self.ttl,
             info: Arc::new(self.info.since_now()),
         };
-        self.remember(&Holding::created(&claim, Revision::new("")));
+        self.remember(store, &Holding::created(&claim, Revision::new("")));
         claim
     }
 
-    fn remember(&self, holding: &Holding) {
-        self.lock().insert(holding.nonce, holding.clone());
+    fn remember(&self, store: &'t dyn Backend, holding: &Holding) {
+        self.lock().insert(holding.nonce, (store, holding.clone()));
     }
 
     pub(super) fn forget(&self, nonce: Nonce) {
         self.lock().remove(&nonce);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Nonce, Holding>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Nonce, (&'t dyn Backend, Holding)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
