@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use lease_core::checkup::{self, Check, Checkup, Guarantee};
-use lease_core::clock::wall_clock_for_display;
 use lease_core::{Error, Name, Result};
 use object_store::{Error as Driver, PutMode, PutPayload, UpdateVersion};
 
@@ -79,7 +78,7 @@ async fn look_over(scratch: &Scratch, checks: &mut Vec<Check>) {
         checks.push(overwritten(&store).await);
         checks.push(versions(scratch, &trace));
     }
-    disk::times(&store, scratch, &trace, checks).await;
+    disk::times(&store, scratch, checks).await;
     if elects || scratch.found.elected {
         store.elect();
     }
@@ -195,9 +194,4 @@ async fn try_out(store: &mut ObjStore, scratch: &Scratch) -> Result<Vec<Check>> 
     let other = connect(scratch.options.clone().probe(Probe::Skip)).await?;
     let name = Name::parse("doctor")?;
     Ok(checkup::try_out([&*store, &other], &scratch.options.clock, &name).await)
-}
-
-/// Compares the store's clock with this machine's, by a file that was just written.
-fn clock(trace: &Trace, took: std::time::Duration) -> Check {
-    checkup::clock(trace.head.modified.to_system(), wall_clock_for_display(), took)
 }

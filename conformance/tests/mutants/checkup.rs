@@ -38,7 +38,6 @@ fn it_finds_what_is_broken_in_plain_sight() {
     let found: Vec<_> = MUTANTS.iter().filter(found).map(|(fault, _)| *fault).collect();
     let missed: Vec<_> = IN_PLAIN_SIGHT.iter().filter(|fault| !found.contains(fault)).collect();
     assert!(missed.is_empty(), "it misses {missed:?}, and finds {found:?}");
-    panic!("{found:?}");
 }
 
 #[rstest]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lease_core::Result;
-use lease_core::checkup::{Check, Guarantee};
+use lease_core::checkup::{self, Check, Guarantee};
+use lease_core::clock::wall_clock_for_display;
 
 use super::scratch::Scratch;
 use crate::Options;
 use crate::options::Place;
-use crate::probe::Trace;
 use crate::store::ObjStore;
 use crate::time::StoreTime;
 
@@ -98,18 +98,14 @@ fn magic(_: &std::path::Path) -> Option<i64> {
 }
 
 /// Compares the store's clock with this machine's, and its step with the one that leases count on.
-pub(super) async fn times(
-    store: &ObjStore,
-    scratch: &Scratch,
-    trace: &Trace,
-    checks: &mut Vec<Check>,
-) {
+pub(super) async fn times(store: &ObjStore, scratch: &Scratch, checks: &mut Vec<Check>) {
     const SECOND: Duration = Duration::from_secs(1);
 
-    let since = store.memo.now(store.clock.now(), Duration::MAX);
-    let took = since.map_or(SECOND, |now| now.to.since(trace.head.modified));
-    // A time may be cut off to its second.
-    checks.push(super::clock(trace, took + SECOND));
+    // By the file that was written last; its time may be cut off to its second.
+    if let Some(now) = store.memo.now(store.clock.now(), Duration::MAX) {
+        let took = now.to.since(now.from) + SECOND;
+        checks.push(checkup::clock(now.from.to_system(), wall_clock_for_display(), took));
+    }
     let resolution = scratch.options.resolution;
     if resolution >= SECOND {
         checks.push(TIMES.holds(format!("leases count on steps of {} s", resolution.as_secs())));
