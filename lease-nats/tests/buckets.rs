@@ -1,5 +1,4 @@
 //! Servers and buckets as they should not be: each told at once, with what to do (cases 16, 54).
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -1,6 +1,5 @@
 //! Live servers and their bucket are asked for what leases need of them: what is wrong is found, and
 //! nothing is left.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -54,9 +53,9 @@ async fn a_bucket_in_use_is_left_as_it_was() {
     for check in ["one-holder", "waiters", "writers-first"] {
         assert!(checkup.check(check).is_some(), "{check} of {checkup:#?}");
     }
+    assert_eq!(bucket.messages().await, Some(before), "no mark of an end is left");
     assert!(matches!(store.confirm(&mine).await, Ok(Confirmed::Held { .. })));
     assert_eq!(store.names().await.unwrap(), [name("job")]);
-    assert_eq!(bucket.messages().await, Some(before), "no mark of an end is left");
 }
 
 /// Nobody has held leases there yet: nobody has afterwards, and there is no bucket.

@@ -50,7 +50,6 @@ pub struct Findings {
 
 /// What was seen of a file that was written, created again, listed and deleted.
 pub(crate) struct Trace {
-    pub(crate) path: Path,
     pub(crate) put: Put,
     pub(crate) head: Seen,
     again: Result<Created>,
@@ -147,9 +146,9 @@ impl ObjStore {
         let began = self.is_elected_in(&listed);
         let (shown, others): (Vec<_>, Vec<_>) =
             listed.into_iter().partition(|(there, _)| *there == path);
-        let may_delete = self.sweep_probes(path.clone(), &others).await?;
+        let may_delete = self.sweep_probes(path, &others).await?;
         let shown = shown.into_iter().map(|(_, seen)| seen).collect();
-        Ok(Trace { path, put, head, again, shown, began, may_delete })
+        Ok(Trace { put, head, again, shown, began, may_delete })
     }
 
     pub(crate) fn probe_path(&self) -> Path {

@@ -136,12 +136,14 @@ async fn a_server_that_ignores_conditions_is_found_out() {
 /// Leases are right without it; a fenced object is not.
 #[tokio::test]
 async fn a_server_that_overwrites_whatever_is_there_is_doubtful() {
-    let place = place::<Seaweed>().await;
-    let checkup = spoilt(&place.options, |request| match is_update(request) {
-        true => Fate::Unconditional,
-        false => Fate::Pass,
-    })
-    .await;
+    let place = place::<FakeGcs>().await;
+    let careless = place.options.clone().through(|client| {
+        Spoilt::over(FakeGcs::layer(client), |request| match is_update(request) {
+            true => Fate::Unconditional,
+            false => Fate::Pass,
+        })
+    });
+    let checkup = examine(careless).await;
     let doubt = told(&checkup, "conditional-overwrite", Verdict::Doubtful);
     assert!(doubt.contains("went through") && doubt.contains("If-Match"), "{doubt}");
     assert_eq!(flaws(&checkup), ["conditional-overwrite"], "{checkup:#?}");

@@ -30,9 +30,6 @@ pub(crate) enum Fate {
 /// The headers that make a write a create.
 const CONDITIONS: [&str; 2] = ["if-none-match", "x-goog-if-generation-match"];
 
-/// The header by which a write names the one that it replaces.
-const UPDATE: &str = "if-match";
-
 type Judge = dyn Fn(&HttpRequest) -> Fate + Send + Sync;
 
 /// Lets `judge` decide what becomes of each request.
@@ -73,7 +70,7 @@ impl HttpService for Spoilt {
             }
             Fate::Nothing => Ok(Response::new("<ListBucketResult/>".to_owned().into())),
             Fate::Unconditional => {
-                for condition in CONDITIONS.into_iter().chain([UPDATE]) {
+                for condition in CONDITIONS {
                     request.headers_mut().remove(condition);
                 }
                 self.inner.execute(request).await
@@ -104,9 +101,10 @@ pub(crate) fn is_create(request: &HttpRequest) -> bool {
     request.method() == Method::PUT && conditional
 }
 
-/// Whether this asks to write over a certain write.
+/// Whether this asks GCS to write over a certain write.
 pub(crate) fn is_update(request: &HttpRequest) -> bool {
-    request.method() == Method::PUT && request.headers().contains_key(UPDATE)
+    let condition = request.headers().get(CONDITIONS[1]);
+    request.method() == Method::PUT && condition.is_some_and(|condition| condition != "0")
 }
 
 pub(crate) fn is_list(request: &HttpRequest) -> bool {
