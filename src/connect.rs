@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use lease_core::checkup::{self, Checkup};
+use lease_core::clock::SystemClock;
 use lease_core::memory::Memory;
-use lease_core::{Backend, Coordinator, Result};
+use lease_core::{Backend, Clock, Coordinator, Result};
 
 use crate::StoreUrl;
 use crate::url::Place;
@@ -59,6 +61,61 @@ impl StoreUrl {
     /// Safe: it writes nothing.
     pub async fn open_to_look(&self) -> Result<Arc<dyn Backend>> {
         self.open_for(Use::Looking).await
+    }
+
+    /// Asks the live store for each guarantee that leases need of it, and tells which is gone and what
+    /// to change.
+    ///
+    /// It writes where nobody else does, and removes it again; leases that are held there are not
+    /// touched. It takes some seconds, and a minute on a slow store. What is wrong with the store, or
+    /// that it does not answer, is a finding and no error.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> leasehold::Result<()> {
+    /// use leasehold::{StoreUrl, checkup::Verdict};
+    ///
+    /// let checkup = StoreUrl::parse("memory:")?.examine().await?;
+    /// assert_eq!(checkup.verdict(), Verdict::Sound);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`](crate::Error::Misconfigured) if the URL is not valid, or its feature
+    /// is switched off.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe, but what it has written may stay: records end a minute later.
+    pub async fn examine(&self) -> Result<Checkup> {
+        match self.place() {
+            Place::Memory => {
+                let (store, clock) = (Memory::new(), Arc::new(SystemClock) as Arc<dyn Clock>);
+                let name = checkup::scratch_name()?;
+                let checks = checkup::try_out([&store, &store], &clock, &name).await;
+                Ok(Checkup::new(store.kind(), checks))
+            }
+            #[cfg(feature = "objstore")]
+            Place::Folder(path) => {
+                Ok(lease_objstore::examine(lease_objstore::Options::local(path)).await)
+            }
+            #[cfg(feature = "objstore")]
+            Place::Bucket(url) => {
+                Ok(lease_objstore::examine(lease_objstore::Options::parse(&url.0)?).await)
+            }
+            #[cfg(not(feature = "objstore"))]
+            Place::Folder(_) | Place::Bucket(_) => Err(feature_off("file", "objstore")),
+            #[cfg(feature = "mongo")]
+            Place::Mongo(url) => {
+                Ok(lease_mongo::examine(lease_mongo::Options::parse(&url.0)?).await)
+            }
+            #[cfg(not(feature = "mongo"))]
+            Place::Mongo(_) => Err(feature_off("mongodb", "mongo")),
+            #[cfg(feature = "nats")]
+            Place::Nats(url) => Ok(lease_nats::examine(lease_nats::Options::parse(&url.0)?).await),
+            #[cfg(not(feature = "nats"))]
+            Place::Nats(_) => Err(feature_off("nats", "nats")),
+        }
     }
 
     async fn open_for(&self, what: Use) -> Result<Arc<dyn Backend>> {

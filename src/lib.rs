@@ -10,6 +10,7 @@
 //! | looking on | [`Coordinator::status`], [`Observation`] |
 //! | durations, takeover | [`Timing`], [`Policy`] |
 //! | protecting a resource | [`Fence`], [`Gate`], [`DurableGate`] |
+//! | what a store gives of what leases need | [`StoreUrl::examine`], [`checkup`] |
 //! | what went wrong, and what to do | [`Error`], [`Advice`] |
 //! | a store of your own | [`Backend`], [`memory`] |
 //! | spans and numbers | [`telemetry`] |

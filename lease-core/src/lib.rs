@@ -51,6 +51,7 @@ mod timing;
 mod waiter;
 
 pub mod backend;
+pub mod checkup;
 pub mod clock;
 pub mod handshake;
 pub mod keeper;

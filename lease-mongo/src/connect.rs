@@ -45,7 +45,19 @@ const LEAST_POOL: u32 = 2;
 ///
 /// Safe: nothing is held yet.
 pub async fn connect(options: Options) -> Result<Mongo> {
-    let driver = driver_options(&options).await?;
+    let (home, place) = reach(&options).await?;
+    let topology = probe::topology(&place, &options).await?;
+    probe::clock(&place).await?;
+    probe::rights(&place, options.read_only).await?;
+    probe::collection(&place, options.read_only).await?;
+    let capabilities = capabilities(topology, &options);
+    let watches = Watches::default();
+    Ok(Mongo { inner: Arc::new(Inner { home, place, topology, capabilities, watches }) })
+}
+
+/// A client, and where the leases are. Nothing is asked of the server yet.
+pub(crate) async fn reach(options: &Options) -> Result<(Home, Place)> {
+    let driver = driver_options(options).await?;
     let Some(database) = driver.default_database.clone() else {
         return Err(Error::misconfigured(
             "the MongoDB URL names no database",
@@ -60,13 +72,7 @@ pub async fn connect(options: Options) -> Result<Mongo> {
         timeout: options.timeout,
         clock: Arc::clone(&options.clock),
     };
-    let topology = probe::topology(&place, &options).await?;
-    probe::clock(&place).await?;
-    probe::rights(&place, options.read_only).await?;
-    probe::collection(&place, options.read_only).await?;
-    let capabilities = capabilities(topology, &options);
-    let watches = Watches::default();
-    Ok(Mongo { inner: Arc::new(Inner { home, place, topology, capabilities, watches }) })
+    Ok((home, place))
 }
 
 fn capabilities(topology: Topology, options: &Options) -> Capabilities {

@@ -3,6 +3,7 @@
 mod backend;
 mod connect;
 mod error;
+mod examine;
 mod fenced;
 mod gate;
 mod handshake;
@@ -19,6 +20,7 @@ mod url;
 mod watch;
 
 pub use connect::connect;
+pub use examine::examine;
 pub use fenced::{Fenced, Write};
 pub use gate::DocumentGate;
 pub use mongodb;

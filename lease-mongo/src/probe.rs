@@ -25,11 +25,16 @@ const OLDEST_WIRE: i64 = 13;
 
 /// Asks the server what it is, and refuses what cannot keep leases.
 pub(crate) async fn topology(place: &Place, options: &Options) -> Result<Topology> {
-    kind_of(&place.run(doc! { "hello": 1 }).await?, options)
+    kind_of(&hello(place).await?, options)
+}
+
+/// What the server says of itself.
+pub(crate) async fn hello(place: &Place) -> Result<Document> {
+    place.run(doc! { "hello": 1 }).await
 }
 
 /// What a server is by its own words.
-fn kind_of(hello: &Document, options: &Options) -> Result<Topology> {
+pub(crate) fn kind_of(hello: &Document, options: &Options) -> Result<Topology> {
     if number(hello, "maxWireVersion").unwrap_or_default() < OLDEST_WIRE {
         return Err(Error::misconfigured(
             "the server is older than MongoDB 5.0",
@@ -76,6 +81,11 @@ pub(crate) async fn collection(place: &Place, read_only: bool) -> Result<()> {
         None if read_only => return Ok(()),
         None => create(place).await?,
     }
+    indexes(place).await
+}
+
+/// Whether all indexes of the collection let every lease document in, and leave it there.
+pub(crate) async fn indexes(place: &Place) -> Result<()> {
     let listed = place.run(doc! { "listIndexes": &place.collection }).await?;
     let batch = listed.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
     let indexes = batch.ok().into_iter().flatten();
@@ -100,7 +110,7 @@ fn index_suits(index: &Document) -> Result<()> {
 }
 
 /// What `listCollections` says of it, if it is there.
-async fn described(place: &Place) -> Result<Option<Document>> {
+pub(crate) async fn described(place: &Place) -> Result<Option<Document>> {
     let filter = doc! { "name": &place.collection };
     let listed = place
         .run(doc! { "listCollections": 1, "filter": filter, "maxTimeMS": place.max_time() })
@@ -110,7 +120,7 @@ async fn described(place: &Place) -> Result<Option<Document>> {
 }
 
 /// Whether documents stay as they are written there, and names apart.
-fn suits(found: &Document) -> Result<()> {
+pub(crate) fn suits(found: &Document) -> Result<()> {
     if found.get_str("type").is_ok_and(|kind| kind != "collection") {
         return Err(not_a_collection("listCollections says so"));
     }
@@ -158,23 +168,31 @@ async fn create(place: &Place) -> Result<()> {
 
 /// Whether this user may do all that is needed, as far as the server tells.
 pub(crate) async fn rights(place: &Place, read_only: bool) -> Result<()> {
-    let asked = doc! { "connectionStatus": 1, "showPrivileges": true };
-    let answer = place.run(asked).await?;
-    let Ok(auth) = answer.get_document("authInfo") else { return Ok(()) };
-    let array = |field: &str| auth.get_array(field).cloned().unwrap_or_default();
-    // Without a login the server lets everybody in, or has refused us before.
-    if array("authenticatedUsers").is_empty() {
-        return Ok(());
-    }
     let wanted: &[&str] = if read_only { &["find"] } else { &["find", "insert", "update"] };
-    let privileges = array("authenticatedUserPrivileges");
-    let missing = wanted.iter().find(|action| {
-        !privileges.iter().filter_map(Bson::as_document).any(|one| allows(one, action, place))
-    });
-    match missing {
+    match missing_rights(place, wanted).await?.first() {
         None => Ok(()),
         Some(action) => Err(denied(format!("the user has no right to {action}"))),
     }
+}
+
+/// Which of these this user may not do, as far as the server tells.
+pub(crate) async fn missing_rights(
+    place: &Place,
+    wanted: &[&'static str],
+) -> Result<Vec<&'static str>> {
+    let asked = doc! { "connectionStatus": 1, "showPrivileges": true };
+    let answer = place.run(asked).await?;
+    let Ok(auth) = answer.get_document("authInfo") else { return Ok(Vec::new()) };
+    let array = |field: &str| auth.get_array(field).cloned().unwrap_or_default();
+    // Without a login the server lets everybody in, or has refused us before.
+    if array("authenticatedUsers").is_empty() {
+        return Ok(Vec::new());
+    }
+    let privileges = array("authenticatedUserPrivileges");
+    let may = |action: &str| {
+        privileges.iter().filter_map(Bson::as_document).any(|one| allows(one, action, place))
+    };
+    Ok(wanted.iter().copied().filter(|action| !may(action)).collect())
 }
 
 /// Whether a privilege allows an action on the lease collection.

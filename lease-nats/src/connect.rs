@@ -28,20 +28,9 @@ use crate::wire::{Info, Wire};
 /// Safe: a bucket that was created holds nothing.
 pub async fn connect(options: Options) -> Result<Nats> {
     options.check()?;
-    let link = Link::open(&options).await?;
-    let server = link.server();
-    probe::version(&server.version)?;
-    let wire = Wire::new(link, options.bucket.clone());
-    let info = match open(&wire, &options).await {
-        Err(Error::Unavailable { source, .. }) if !server.jetstream && wire.link.is_connected() => {
-            return Err(wrong(
-                "JetStream is off on the server that answers",
-                "start nats-server with -js, or with a jetstream block in its configuration",
-                source,
-            ));
-        }
-        opened => opened?,
-    };
+    let wire = reach(&options).await?;
+    probe::version(&wire.link.server().version)?;
+    let info = explained(&wire, open(&wire, &options).await)?;
     let warnings = probe::settings(&info, &options)?;
     for warning in &warnings {
         tracing::warn!(bucket = options.bucket, "{warning}");
@@ -49,16 +38,34 @@ pub async fn connect(options: Options) -> Result<Nats> {
     Ok(Nats::new(wire, &info, warnings, options.clock_skew, Jitter::system().nonce()))
 }
 
+/// A connection. Nothing is asked of the bucket yet.
+pub(crate) async fn reach(options: &Options) -> Result<Wire> {
+    let link = Link::open(options).await?;
+    Ok(Wire::new(link, options.bucket.clone()))
+}
+
+/// What was told of the bucket; where nobody answered for it, whether JetStream is off.
+pub(crate) fn explained<T>(wire: &Wire, told: Result<T>) -> Result<T> {
+    match told {
+        Err(Error::Unavailable { source, .. })
+            if !wire.link.server().jetstream && wire.link.is_connected() =>
+        {
+            Err(wrong(
+                "JetStream is off on the server that answers",
+                "start nats-server with -js, or with a jetstream block in its configuration",
+                source,
+            ))
+        }
+        told => told,
+    }
+}
+
 /// What the server says of the bucket, which is created if that is wanted.
 async fn open(wire: &Wire, options: &Options) -> Result<Info> {
     match wire.info(None).await {
         Err(error) if probe::is_missing(&error) => {
             if options.read_only || !options.create {
-                return Err(Error::misconfigured(
-                    format!("there is no lease bucket, bucket=`{}`", options.bucket),
-                    "check the name, or let whoever holds leases there connect first: that \
-                     creates it",
-                ));
+                return Err(no_bucket(options));
             }
             // False if somebody else was first, with the settings that we judge next.
             wire.create(&settings(wire, options)).await?;
@@ -71,6 +78,14 @@ async fn open(wire: &Wire, options: &Options) -> Result<Info> {
         }
         opened => opened,
     }
+}
+
+/// It is not there and shall not be created.
+pub(crate) fn no_bucket(options: &Options) -> Error {
+    Error::misconfigured(
+        format!("there is no lease bucket, bucket=`{}`", options.bucket),
+        "check the name, or let whoever holds leases there connect first: that creates it",
+    )
 }
 
 /// The bucket as it is created.

@@ -175,6 +175,12 @@ pub(crate) fn wrong(
     Error::Misconfigured { problem: problem.into(), fix: fix.into(), source: Some(source.into()) }
 }
 
+/// Whether the server refused the right to ask.
+pub(crate) fn is_denied(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|s| s.downcast_ref::<Failure>());
+    matches!(source, Some(Failure::Denied(_)))
+}
+
 /// Whether the request that failed so may have taken place.
 pub(crate) fn is_unclear(error: &Error) -> bool {
     matches!(error, Error::Unavailable { effect: lease_core::Effect::Unknown, .. })

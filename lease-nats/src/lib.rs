@@ -3,6 +3,7 @@
 mod backend;
 mod connect;
 mod error;
+mod examine;
 mod fenced;
 mod hearing;
 mod key;
@@ -19,6 +20,7 @@ mod watch;
 mod wire;
 
 pub use connect::connect;
+pub use examine::examine;
 pub use fenced::{EPOCH, Fenced, TOKEN, Write};
 pub use options::Options;
 pub use store::Nats;

@@ -30,6 +30,7 @@ pub(crate) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const EXPECTED_OF: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 const TTL: &str = "Nats-TTL";
 pub(crate) const OPERATION: &str = "KV-Operation";
+const ROLLUP: &str = "Nats-Rollup";
 
 /// One bucket, as requests see it.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(crate) enum Leaves {
     Passing(Duration),
     /// The mark of a key that has ended, which is gone after this time.
     End(Duration),
+    /// The mark of a key whose writes are all removed at once; a moment later it is gone as well.
+    Nothing,
 }
 
 impl Leaves {
@@ -72,6 +75,11 @@ impl Leaves {
             Self::End(time) => {
                 headers.insert(OPERATION, "DEL");
                 headers.insert(TTL, seconds(time));
+            }
+            Self::Nothing => {
+                headers.insert(OPERATION, "PURGE");
+                headers.insert(ROLLUP, "sub");
+                headers.insert(TTL, seconds(Duration::ZERO));
             }
         }
         headers
@@ -241,6 +249,16 @@ impl Wire {
             Ok(IgnoredAny) => Ok(true),
             Err(Failure::JetStream(error)) if error.err_code == code::NAME_IN_USE => Ok(false),
             Err(failure) => Err(translate(failure, Doing::Reading)),
+        }
+    }
+
+    /// Deletes the bucket with all that is in it.
+    pub(crate) async fn delete(&self) -> Result<()> {
+        let what = format!("STREAM.DELETE.{}", self.stream());
+        match self.api(Asks::Anybody, &what, &Value::Null).await {
+            Ok(IgnoredAny) => Ok(()),
+            Err(Failure::JetStream(error)) if error.err_code == code::NO_STREAM => Ok(()),
+            Err(failure) => Err(translate(failure, Doing::Writing)),
         }
     }
 

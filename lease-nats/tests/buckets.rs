@@ -1,5 +1,4 @@
 //! Servers and buckets as they should not be: each told at once, with what to do (cases 16, 54).
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -13,30 +12,6 @@ use serde_json::{Value, json};
 use support::bucket::Bucket;
 use support::server::{JETSTREAM, Server, TOO_OLD, answers, ports, shared};
 use support::{SECOND, TTL, acquire, claim, eventually, fresh, name, options};
-
-/// A bucket that somebody made by hand, as the usual tool makes it but for `edit`.
-async fn by_hand(edit: Value) -> Bucket {
-    let bucket = Bucket::at(shared().url(), 1).await;
-    let mut config = json!({
-        "name": bucket.stream(),
-        "subjects": [bucket.subject(">")],
-        "max_msgs_per_subject": 1,
-        "discard": "new",
-        "allow_direct": true,
-        "allow_rollup_hdrs": true,
-        "deny_delete": true,
-        "allow_msg_ttl": true,
-        "num_replicas": 1,
-        "max_msgs": -1,
-        "max_bytes": -1,
-    });
-    for (key, value) in edit.as_object().unwrap() {
-        config[key] = value.clone();
-    }
-    let made = bucket.api(&format!("STREAM.CREATE.{}", bucket.stream()), &config).await;
-    assert!(made.get("error").is_none(), "{made}");
-    bucket
-}
 
 #[rstest]
 #[case::an_age(json!({ "max_age": 1_000_000_000, "duplicate_window": 1_000_000_000 }))]
@@ -52,7 +27,7 @@ async fn by_hand(edit: Value) -> Bucket {
 #[case::other_subjects(json!({ "subjects": [format!("orders-{}.>", fresh())] }))]
 #[tokio::test]
 async fn a_bucket_that_would_lose_leases_is_refused(#[case] edit: Value) {
-    let bucket = by_hand(edit).await;
+    let bucket = Bucket::by_hand(edit).await;
     let error = connect(bucket.options.clone()).await.unwrap_err();
     assert!(matches!(error, Error::Misconfigured { .. }), "{error:?}");
 }
@@ -65,7 +40,7 @@ async fn a_bucket_that_would_lose_leases_is_refused(#[case] edit: Value) {
 #[case::without_direct_gets(json!({ "allow_direct": false }))]
 #[tokio::test]
 async fn a_bucket_that_is_merely_weak_is_taken_with_a_warning(#[case] edit: Value) {
-    let store = connect(by_hand(edit).await.options.clone()).await.unwrap();
+    let store = connect(Bucket::by_hand(edit).await.options.clone()).await.unwrap();
     assert!(!store.warnings().is_empty());
 
     // And it works: a writer, an exclusive that waits for it, and one that does not.
@@ -202,7 +177,7 @@ async fn a_bucket_is_created_only_where_that_is_wanted() {
 
 #[tokio::test]
 async fn fewer_replicas_than_asked_for_are_refused() {
-    let bucket = by_hand(json!({})).await;
+    let bucket = Bucket::by_hand(json!({})).await;
     let error = connect(bucket.options.clone().replicas(3)).await.unwrap_err();
     assert!(matches!(error, Error::Misconfigured { .. }), "{error:?}");
 }

@@ -58,12 +58,9 @@ const ELECTED: u64 = 2;
 ///
 /// Safe: a probe that is left behind holds nothing, and is cleaned up later.
 pub async fn connect(options: Options) -> Result<ObjStore> {
-    let (objects, folder) = open(&options).await?;
-    // There each write has a number, also where none but the last is kept.
-    let numbers_writes =
-        matches!(&options.place, Place::Bucket(bucket) if bucket.cloud == Cloud::Gcp);
-    let Options { clock, read_only, resolution, min_ttl, probe, without_create, .. } = options;
-    let mut store = ObjStore::new(objects, clock, resolution, min_ttl, folder);
+    let mut store = unopened(&options).await?;
+    let numbers_writes = options.numbers_writes();
+    let Options { read_only, probe, without_create, .. } = options;
     store.read_marker().await?;
     if !read_only {
         store.findings = match probe {
@@ -101,7 +98,19 @@ pub async fn connect(options: Options) -> Result<ObjStore> {
     Ok(store)
 }
 
+/// A client of which nothing is known yet: nothing was asked of the store.
+pub(crate) async fn unopened(options: &Options) -> Result<ObjStore> {
+    let (objects, folder) = open(options).await?;
+    let Options { clock, resolution, min_ttl, .. } = options;
+    Ok(ObjStore::new(objects, Arc::clone(clock), *resolution, *min_ttl, folder))
+}
+
 impl Options {
+    /// Whether each write has a number there, also where none but the last is kept.
+    pub(crate) fn numbers_writes(&self) -> bool {
+        matches!(&self.place, Place::Bucket(bucket) if bucket.cloud == Cloud::Gcp)
+    }
+
     /// The store itself, with the timeouts that leases need: for what the leases protect, if that
     /// is kept in the same place. Nothing is asked of it yet.
     ///
@@ -160,7 +169,7 @@ pub(crate) fn feature_off(cloud: Cloud) -> Error {
 
 impl ObjStore {
     /// Makes the marker if nobody has, and remembers what it says, whoever made it.
-    async fn make_marker(&mut self) -> Result<()> {
+    pub(crate) async fn make_marker(&mut self) -> Result<()> {
         if self.opened().is_some() {
             return self.sweep_root().await;
         }
@@ -218,7 +227,7 @@ impl ObjStore {
     }
 
     /// Remembers which lease folder this is, and how files are created there.
-    async fn read_marker(&mut self) -> Result<()> {
+    pub(crate) async fn read_marker(&mut self) -> Result<()> {
         let Some(found) = self.objects.read(&self.marker()).await? else { return Ok(()) };
         let marker = parse(&found.1)?;
         if marker.v == ELECTED {
@@ -309,12 +318,16 @@ fn create(path: &FilePath) -> Result<()> {
         Ok(()) => Ok(()),
         // Somebody else was first.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::misconfigured(
-            format!("the folder above the lease folder does not exist, path=`{}`", path.display()),
-            "create it, or mount what should be there: only the last part is created",
-        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(nothing_above(path)),
         Err(error) => Err(local(error, Doing::Writing)),
     }
+}
+
+pub(crate) fn nothing_above(path: &FilePath) -> Error {
+    Error::misconfigured(
+        format!("the folder above the lease folder does not exist, path=`{}`", path.display()),
+        "create it, or mount what should be there: only the last part is created",
+    )
 }
 
 /// Runs what blocks on the disk where it may block.

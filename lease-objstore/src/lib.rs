@@ -8,6 +8,7 @@ mod cloud;
 mod connect;
 mod elect;
 mod error;
+mod examine;
 mod fenced;
 mod folder;
 mod gc;
@@ -29,6 +30,7 @@ mod store;
 mod time;
 
 pub use connect::connect;
+pub use examine::examine;
 pub use fenced::{Fenced, FencedWrite};
 pub use options::{Options, Probe, WithoutCreate};
 pub use probe::Findings;

@@ -10,8 +10,9 @@ use object_store::path::Path;
 use crate::connect::mixed;
 use crate::error::{is_denied, is_unclear};
 use crate::key::Key;
+use crate::listing::Seen;
 use crate::memo::Wrote;
-use crate::objects::{Created, Keep, nonsense};
+use crate::objects::{Created, Keep, Put, nonsense};
 use crate::options::{Probe, WithoutCreate};
 use crate::staging;
 use crate::store::ObjStore;
@@ -47,6 +48,41 @@ pub struct Findings {
     pub whole_seconds: bool,
 }
 
+/// What was seen of a file that was written, created again, listed and deleted.
+pub(crate) struct Trace {
+    pub(crate) put: Put,
+    pub(crate) head: Seen,
+    again: Result<Created>,
+    /// It, in the listing: once, if the listing is right.
+    shown: Vec<Seen>,
+    /// Whether the listing shows that somebody began to create by election.
+    began: bool,
+    pub(crate) may_delete: bool,
+}
+
+impl Trace {
+    /// The file as the listing shows it, if that can be told from its other writes by all answers.
+    pub(crate) fn is_listed(&self, elected: bool, elects: bool) -> Result<&Seen> {
+        let [shown] = self.shown.as_slice() else {
+            return Err(no_listing("a file that was written is not in the listing"));
+        };
+        let last = match &self.again {
+            Ok(Created::Done(stamp)) => stamp,
+            _ => &self.put.stamp,
+        };
+        let is_told = shown.tagged || (!elected && elects);
+        if !is_told || (shown.tagged && shown.stamp != *last) || self.head.stamp != self.put.stamp {
+            return Err(no_listing("a file's entity tag is not the same in all answers"));
+        }
+        Ok(shown)
+    }
+
+    /// Whether the file was not created over itself.
+    pub(crate) const fn is_kept(&self) -> bool {
+        !matches!(self.again, Ok(Created::Done(_)))
+    }
+}
+
 /// What came of the race for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Race {
@@ -66,6 +102,38 @@ impl ObjStore {
         probe: Probe,
         without_create: WithoutCreate,
     ) -> Result<Findings> {
+        let trace = self.leave_a_trace().await?;
+        let elects = without_create == WithoutCreate::Elect;
+        let shown = trace.is_listed(self.elected, elects)?;
+        // Somebody found before that this store creates nothing by itself.
+        let began = !self.elected && trace.began;
+        if began && self.opened().is_some() {
+            return Err(mixed());
+        }
+        let raced =
+            !self.elected && !began && (self.opened().is_none() || probe == Probe::EveryTime);
+        let is_exact = !self.elected
+            && !began
+            && shown.tagged
+            && trace.is_kept()
+            && (!raced || self.race().await?);
+        // Those who opened it before without elections trust in it.
+        let is_trusted = self.opened().is_some() && !self.elected;
+        if !is_exact && (is_trusted || !elects) {
+            return Err(no_create());
+        }
+        Ok(Findings {
+            raced,
+            elected: !is_exact,
+            may_delete: trace.may_delete,
+            versioned: trace.put.versioned,
+            whole_seconds: trace.head.modified.is_whole_second()
+                || shown.modified.is_whole_second(),
+        })
+    }
+
+    /// Writes a file, looks at it, tries to create it again, lists and deletes it.
+    pub(crate) async fn leave_a_trace(&self) -> Result<Trace> {
         let path = self.probe_path();
         let sent = self.clock.now();
         let put = self.objects.put_versioned(&path, Bytes::from_static(b"probe\n")).await?;
@@ -75,60 +143,22 @@ impl ObjStore {
         self.memo.sample(head.modified, wrote);
         let again = self.objects.create(&path, Bytes::from_static(b"again\n"), Keep::Loosely).await;
         let listed = self.objects.list_root().await?;
-        // Somebody found before that this store creates nothing by itself.
-        let began = !self.elected && self.is_elected_in(&listed);
+        let began = self.is_elected_in(&listed);
         let (shown, others): (Vec<_>, Vec<_>) =
             listed.into_iter().partition(|(there, _)| *there == path);
         let may_delete = self.sweep_probes(path, &others).await?;
-
-        let [(_, shown)] = shown.as_slice() else {
-            return Err(no_listing("a file that was written is not in the listing"));
-        };
-        let last = match &again {
-            Ok(Created::Done(stamp)) => stamp,
-            _ => &put.stamp,
-        };
-        let is_told = shown.tagged || (!self.elected && without_create == WithoutCreate::Elect);
-        if !is_told || (shown.tagged && shown.stamp != *last) || head.stamp != put.stamp {
-            return Err(no_listing("a file's entity tag is not the same in all answers"));
-        }
-        if began && self.opened().is_some() {
-            return Err(mixed());
-        }
-        let raced =
-            !self.elected && !began && (self.opened().is_none() || probe == Probe::EveryTime);
-        let is_exact = !self.elected
-            && !began
-            && shown.tagged
-            && !matches!(again, Ok(Created::Done(_)))
-            && (!raced || self.race().await?);
-        // Those who opened it before without elections trust in it.
-        let is_trusted = self.opened().is_some() && !self.elected;
-        if !is_exact && (is_trusted || without_create == WithoutCreate::Refuse) {
-            return Err(no_create());
-        }
-        let whole = |seen: &crate::listing::Seen| seen.modified.is_whole_second();
-        Ok(Findings {
-            raced,
-            elected: !is_exact,
-            may_delete,
-            versioned: put.versioned,
-            whole_seconds: whole(&head) || whole(shown),
-        })
+        let shown = shown.into_iter().map(|(_, seen)| seen).collect();
+        Ok(Trace { put, head, again, shown, began, may_delete })
     }
 
-    fn probe_path(&self) -> Path {
+    pub(crate) fn probe_path(&self) -> Path {
         let nonce = Jitter::system().nonce();
         self.objects.root.clone().join(Key::Probe(nonce).to_string())
     }
 
     /// Deletes the probe, and old ones that somebody was killed over. Whether that is allowed:
     /// whoever may create but not delete can still hold leases.
-    async fn sweep_probes(
-        &self,
-        path: Path,
-        others: &[(Path, crate::listing::Seen)],
-    ) -> Result<bool> {
+    async fn sweep_probes(&self, path: Path, others: &[(Path, Seen)]) -> Result<bool> {
         let now = self.memo.now(self.clock.now(), Duration::MAX);
         let old = others.iter().filter(|(path, seen)| {
             let file = path.filename().unwrap_or_default();
@@ -151,7 +181,7 @@ impl ObjStore {
     }
 
     /// Lets creates race for some keys. Whether each was won once, as far as can be told.
-    async fn race(&self) -> Result<bool> {
+    pub(crate) async fn race(&self) -> Result<bool> {
         let keys: Vec<_> = (0..ROUNDS).map(|_| self.probe_path()).collect();
         let races = join_all(keys.iter().map(|key| self.race_for(key))).await;
         if let Err(error) = self.objects.delete_in_turn(vec![keys]).await {

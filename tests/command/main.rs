@@ -6,6 +6,7 @@ mod scene;
 
 mod bad_input;
 mod breaking;
+mod doctor;
 mod exit_codes;
 mod guarded;
 mod holding;

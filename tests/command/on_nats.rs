@@ -52,3 +52,21 @@ fn a_server_that_stops_is_told_to_the_script() {
     let (server, scene) = on_nats();
     on_a_server::a_server_that_stops_is_told_to_the_script(&server, &scene, on_a_server::TTL);
 }
+
+/// One replica is in doubt and not broken; a bucket in memory is broken unless that is wanted.
+#[test]
+fn the_doctor_tells_what_it_finds() {
+    let (server, scene) = on_nats();
+    let doubt = scene.output(&["doctor"]);
+    assert_eq!(doubt.status.code(), Some(0), "{}{}", text(&doubt.stdout), text(&doubt.stderr));
+    assert!(text(&doubt.stdout).contains("replicas is doubtful"), "{}", text(&doubt.stdout));
+    assert_eq!(scene.output(&["doctor", "--strict"]).status.code(), Some(78));
+
+    let forgets = format!("{}/forgets?storage=memory", server.url());
+    let first = scene.output(&["run", "--on", &forgets, "first", "--", "true"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let wrong = format!("{}/forgets", server.url());
+    let broken = scene.output(&["doctor", "--on", &wrong]);
+    assert_eq!(broken.status.code(), Some(78), "{}", text(&broken.stdout));
+    assert!(text(&broken.stdout).contains("storage is broken"), "{}", text(&broken.stdout));
+}

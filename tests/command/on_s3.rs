@@ -115,3 +115,25 @@ fn what_a_person_has_to_mend_is_told() {
     assert_eq!(typo.status.code(), Some(64), "{}", text(&typo.stderr));
     assert!(text(&typo.stderr).contains("region"), "{}", text(&typo.stderr));
 }
+
+/// A bucket that is right, one that is not there, and credentials that are wrong.
+#[test]
+fn the_doctor_tells_what_it_finds() {
+    let server = S3::shared().unwrap();
+    let scene = on(&server);
+    let right = scene.output(&["doctor", "--json"]);
+    assert_eq!(right.status.code(), Some(0), "{}{}", text(&right.stdout), text(&right.stderr));
+    let told: Value = serde_json::from_slice(&right.stdout).unwrap();
+    let checks = told["checks"].as_array().unwrap();
+    let holds = |name: &str| checks.iter().any(|c| c["name"] == name && c["result"] == "holds");
+    assert!(holds("conditional-create") && holds("writers-first"), "{told}");
+
+    let url = format!("s3://no-such/leases?region={}&endpoint={}", server.region(), server.url());
+    let missing = scene.output(&["doctor", "--on", &url]);
+    assert_eq!(missing.status.code(), Some(78), "{}", text(&missing.stdout));
+    let mut command = scene.lease(&["doctor"]);
+    let wrong = command.env("AWS_SECRET_ACCESS_KEY", "not-the-secret").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(78), "{}", text(&wrong.stdout));
+    let shown = text(&wrong.stdout);
+    assert!(shown.contains("login is broken") && !shown.contains("not-the-secret"), "{shown}");
+}

@@ -2,6 +2,7 @@
 //! that differ from the reference in what is allowed.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod checkup;
 mod fixture;
 mod mutants;
 mod toy;

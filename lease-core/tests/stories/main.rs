@@ -4,6 +4,7 @@
 mod world;
 
 mod a_broken_lease;
+mod a_checkup;
 mod a_dead_process;
 mod a_dead_writer;
 mod a_flaky_store;

@@ -10,6 +10,7 @@ mod clock;
 mod connecting;
 mod documents;
 mod errors;
+mod examined;
 mod fencing;
 mod lost_answers;
 mod repairs;

@@ -57,6 +57,8 @@ pub(crate) struct Info {
     pub(crate) last_seq: u64,
     /// The leader's clock as it answered, in nanoseconds.
     pub(crate) now: u64,
+    /// Those of its replicas that are away or behind.
+    pub(crate) away: Vec<String>,
     /// The keys that were asked for.
     pub(crate) keys: Vec<String>,
     /// How many there are, of which an answer may give a page.
@@ -107,6 +109,20 @@ impl Info {
             ts: String,
             #[serde(default)]
             total: u64,
+            #[serde(default)]
+            cluster: Cluster,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Cluster {
+            replicas: Vec<Replica>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Replica {
+            name: String,
+            current: bool,
+            offline: bool,
         }
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -118,7 +134,9 @@ impl Info {
         let answer: Answer =
             serde_json::from_value(answer).map_err(|error| Failure::Nonsense(error.to_string()))?;
         let now = time(&answer.ts).ok_or_else(|| Failure::Nonsense("no time".into()))?;
+        let replicas = answer.cluster.replicas.into_iter();
         Ok(Self {
+            away: replicas.filter(|one| one.offline || !one.current).map(|one| one.name).collect(),
             settings: answer.config,
             created: answer.created,
             last_seq: answer.state.last_seq,

@@ -33,6 +33,36 @@ impl Bucket {
         Self { client, options, bucket, url, proxies: Mutex::default() }
     }
 
+    /// One that somebody made by hand, as the usual tool makes it but for `edit`.
+    pub async fn by_hand(edit: Value) -> Self {
+        let bucket = Self::at(super::server::shared().url(), 1).await;
+        let mut config = json!({
+            "name": bucket.stream(),
+            "subjects": [bucket.subject(">")],
+            "max_msgs_per_subject": 1,
+            "discard": "new",
+            "allow_direct": true,
+            "allow_rollup_hdrs": true,
+            "deny_delete": true,
+            "allow_msg_ttl": true,
+            "num_replicas": 1,
+            "max_msgs": -1,
+            "max_bytes": -1,
+        });
+        for (key, value) in edit.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        let made = bucket.api(&format!("STREAM.CREATE.{}", bucket.stream()), &config).await;
+        assert!(made.get("error").is_none(), "{made}");
+        bucket
+    }
+
+    /// How many messages the bucket has, marks of an end too; nothing if there is no such bucket.
+    pub async fn messages(&self) -> Option<u64> {
+        let info = self.api(&format!("STREAM.INFO.{}", self.stream()), &Value::Null).await;
+        info["state"]["messages"].as_u64()
+    }
+
     pub async fn connect(&self) -> Nats {
         super::eventually(|| async { lease_nats::connect(self.options.clone()).await.ok() }).await
     }

@@ -14,6 +14,7 @@ mod budget;
 mod careless;
 mod conformance;
 mod crowd;
+mod examined;
 mod failures;
 mod fencing;
 mod probe;

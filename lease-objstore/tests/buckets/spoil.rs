@@ -21,6 +21,8 @@ pub(crate) enum Fate {
     Lost,
     /// Sent on without its condition.
     Unconditional,
+    /// Answered with a listing in which nothing is, and never sent on.
+    Nothing,
     /// Sent on; the answer names a version.
     Versioned,
 }
@@ -66,6 +68,7 @@ impl HttpService for Spoilt {
                 let lost = std::io::Error::other("the answer was lost");
                 Err(HttpError::new(HttpErrorKind::Interrupted, lost))
             }
+            Fate::Nothing => Ok(Response::new("<ListBucketResult/>".to_owned().into())),
             Fate::Unconditional => {
                 for condition in CONDITIONS {
                     request.headers_mut().remove(condition);
@@ -96,6 +99,12 @@ pub(crate) fn creates_claim(request: &HttpRequest) -> bool {
 pub(crate) fn is_create(request: &HttpRequest) -> bool {
     let conditional = CONDITIONS.iter().any(|header| request.headers().contains_key(*header));
     request.method() == Method::PUT && conditional
+}
+
+/// Whether this asks GCS to write over a certain write.
+pub(crate) fn is_update(request: &HttpRequest) -> bool {
+    let condition = request.headers().get(CONDITIONS[1]);
+    request.method() == Method::PUT && condition.is_some_and(|condition| condition != "0")
 }
 
 pub(crate) fn is_list(request: &HttpRequest) -> bool {

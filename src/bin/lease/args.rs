@@ -18,7 +18,7 @@ mod want;
 pub(crate) use bench::Bench;
 pub(crate) use break_::Break;
 pub(crate) use inner::{Exec, Keeper, Watchdog};
-pub(crate) use look::{List, Status, Watch};
+pub(crate) use look::{Doctor, List, Status, Watch};
 pub(crate) use run::{OnLost, Run};
 pub(crate) use ticket::{Acquire, Check, Form, Release, Renew};
 pub(crate) use want::Want;
@@ -43,6 +43,7 @@ pub(crate) enum Action {
     Renew(Renew),
     Check(Check),
     Release(Release),
+    Doctor(Doctor),
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease
@@ -55,6 +56,7 @@ pub(crate) enum Action {
     /// To read it at once: lease man run | man -l -
     Man {
         /// Which subcommand, such as run
+        #[arg(value_parser = crate::manual::PAGES)]
         command: Option<String>,
     },
     #[command(name = "__exec", hide = true)]

@@ -6,6 +6,7 @@ mod bench;
 mod break_;
 mod check;
 mod command;
+mod doctor;
 mod ears;
 mod exec;
 mod exit;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Action::List(list) => on_a_runtime(list::list(list)),
         Action::Watch(names) => on_a_runtime(watch::watch(names)),
         Action::Bench(bench) => on_a_runtime(bench::bench(bench)),
+        Action::Doctor(doctor) => on_a_runtime(doctor::doctor(doctor)),
         Action::Break(which) => on_a_runtime(break_::break_(which)),
         Action::Acquire(which) => on_a_runtime(acquire::acquire(which)),
         Action::Renew(which) => on_a_runtime(renew::renew(which)),

@@ -8,6 +8,23 @@ use crate::args::Cli;
 use crate::exit::{Cause, Failure};
 use crate::tell::print;
 
+/// The subcommands that have a page of their own.
+pub(crate) const PAGES: [&str; 13] = [
+    "run",
+    "status",
+    "list",
+    "watch",
+    "break",
+    "bench",
+    "acquire",
+    "renew",
+    "check",
+    "release",
+    "doctor",
+    "completions",
+    "man",
+];
+
 /// Prints what a shell needs to complete the command's words.
 pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
@@ -48,4 +65,18 @@ fn seen() -> Command {
     let about = whole.get_about().cloned().unwrap_or_default();
     let after = whole.get_after_help().cloned().unwrap_or_default();
     seen.version(env!("CARGO_PKG_VERSION")).about(about).after_help(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_subcommand_has_its_page() {
+        let shown = seen();
+        let shown: BTreeSet<_> = shown.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(shown, BTreeSet::from(PAGES));
+    }
 }

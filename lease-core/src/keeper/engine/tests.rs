@@ -38,7 +38,8 @@ impl Bench {
         let joined = self.store.join(&claim, &Policy::expired()).await.unwrap();
         let Joined::Granted(grant) = joined else { panic!("nobody else is there: {joined:?}") };
         let until = sent.plus(timing.belief(&self.store.capabilities()));
-        let shared = Arc::new(Shared::new(grant, Arc::new(self.clock.clone()), until, sent));
+        let shared =
+            Arc::new(Shared::new(grant, "memory", Arc::new(self.clock.clone()), until, sent));
         self.engine.add(LeaseId(self.leases), shared.clone(), timing, sent);
         shared
     }

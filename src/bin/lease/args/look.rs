@@ -46,3 +46,24 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Ask a live store for each guarantee that leases need of it: which is gone, and what to change
+///
+/// It writes where nobody else does and removes it again, and touches no lease that is held. It
+/// takes some seconds, and up to a minute on a slow store.
+///
+/// Exits with 0 where nothing is broken (with --strict: where nothing is in doubt either), with 78
+/// where something is, and with 69 where the store does not answer.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) on: On,
+
+    /// Take what is in doubt for broken
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,51 @@
+//! A store is looked over before anybody relies on it.
+
+use std::sync::Arc;
+
+use lease_core::checkup::{Checkup, Verdict, scratch_name, try_out};
+use lease_core::clock::PausedClock;
+use lease_core::memory::Memory;
+use lease_core::{Backend, Clock, Snapshot};
+
+/// The reference gives all that leases need, and nobody holds anything when the checkup is over.
+#[tokio::test(start_paused = true)]
+async fn finds_nothing_wrong_with_the_reference() {
+    let clock: Arc<dyn Clock> = Arc::new(PausedClock::start());
+    let store = Memory::with_clock(Arc::clone(&clock));
+    let name = scratch_name().unwrap();
+    let checkup = Checkup::new("memory", try_out([&store, &store.clone()], &clock, &name).await);
+
+    assert_eq!(checkup.verdict(), Verdict::Sound, "{checkup:#?}");
+    let made: Vec<_> = checkup.checks().iter().map(|check| check.name).collect();
+    let all = [
+        "one-holder",
+        "late-claims",
+        "seen-at-once",
+        "round-trip",
+        "waiters",
+        "stale-renewal",
+        "epochs-rise",
+        "writers-first",
+    ];
+    assert_eq!(made, all);
+    let left = store.observe(&name).await.unwrap();
+    assert!(Snapshot::is_free(&left), "{left:?}");
+}
+
+/// Two clients that do not share a store are what two members are that cannot see each other.
+#[tokio::test(start_paused = true)]
+async fn finds_two_stores_that_pass_for_one() {
+    let clock: Arc<dyn Clock> = Arc::new(PausedClock::start());
+    let name = scratch_name().unwrap();
+    let one = || Memory::with_clock(Arc::clone(&clock));
+    let (ours, theirs) = (one(), one());
+    let stores: [&dyn Backend; 2] = [&ours, &theirs];
+    let checkup = Checkup::new("memory", try_out(stores, &clock, &name).await);
+
+    assert_eq!(checkup.verdict(), Verdict::Broken, "{checkup:#?}");
+    assert_eq!(checkup.checks().len(), 1, "what rests on it is not tried: {checkup:#?}");
+    assert_eq!(checkup.checks()[0].name, "one-holder");
+    for store in stores {
+        assert!(store.observe(&name).await.unwrap().is_free());
+    }
+}
