@@ -13,11 +13,8 @@ use lease_core::{Backend, BreakNote, Effect, Error, Mode};
 use lease_nats::Nats;
 
 use support::bucket::{Bucket, stem};
-use support::server::Server;
+use support::server::{OLDEST, Server};
 use support::{SECOND, TTL, acquire, claim, name};
-
-/// The oldest servers that are supported: they decide by majority as all do.
-const VERSION: &str = "2.10.26";
 
 /// A server that was left behind: it hears all writes of a name's anchor and says that their
 /// condition does not hold, though the bucket takes them.
@@ -64,7 +61,7 @@ async fn holds(store: &Nats) -> lease_core::Grant {
 /// whose doing it was, and a release knows its own by the epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_no_proof_that_nothing_was_stored() {
-    let nodes = Server::cluster(VERSION);
+    let nodes = Server::cluster(OLDEST);
     let urls: Vec<_> = nodes.iter().map(Server::url).collect();
     let bucket = Bucket::at(&urls.join(","), 3).await;
     let ann = support::eventually(|| async {

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::Cli;
-use crate::exit::{Cause, Failure};
+use crate::exit::Failure;
 use crate::tell::print;
 
 /// The subcommands that have a page of their own.
@@ -37,14 +37,8 @@ pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
 pub(crate) fn man(of: Option<&str>) -> Result<u8, Failure> {
     let mut whole = seen();
     whole.build();
-    let page = match of {
-        None => whole,
-        Some(name) => {
-            let none = || format!("`lease {name}` is not there: see `lease --help` for what is");
-            let found = whole.find_subcommand(name).cloned();
-            found.ok_or_else(|| Failure::new(Cause::Usage, none()))?
-        }
-    };
+    // The command line lets no other name in than those that have a page.
+    let page = of.and_then(|name| whole.find_subcommand(name).cloned()).unwrap_or(whole);
     let mut text = Vec::new();
     let source = concat!("lease ", env!("CARGO_PKG_VERSION"));
     let written = Man::new(page).source(source).render(&mut text);
