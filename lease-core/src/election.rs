@@ -105,7 +105,8 @@ impl Election {
         self
     }
 
-    /// Ends the campaign, or the term, when `token` is cancelled: a leader steps down.
+    /// Ends the campaign, and the work of a [`Term::run`] or [`lead`](Self::lead), when `token` is
+    /// cancelled: a leader steps down.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
@@ -204,17 +205,14 @@ impl Election {
         loop {
             let term = self.campaign().await?;
             let Ok(fence) = term.fence() else { continue };
-            let led = tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => {
+            match term.run(work(fence)).await {
+                Ok(output) => {
                     term.end().await;
-                    return Err(self.cancelled());
+                    return Ok(output);
                 }
-                led = term.run(work(fence)) => led,
-            };
-            if let Ok(output) = led {
-                term.end().await;
-                return Ok(output);
+                Err(cancelled @ Error::Cancelled { .. }) => return Err(cancelled),
+                // Lost: the next one.
+                Err(_) => {}
             }
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Waiter {
     started: Moment,
     deadline: Moment,
     pause: Option<Duration>,
+    /// When the present wait ends at the latest; kept where the future that waits is dropped.
+    until: Option<Moment>,
     watch: Option<Box<dyn Watch>>,
     may_watch: bool,
     /// How long after this try a push may end the wait at the earliest.
@@ -35,7 +37,7 @@ impl Waiter {
         let deadline = started.plus(at_most.unwrap_or(Duration::ZERO));
         let may_watch = parts.backend.capabilities().push;
         let (pause, watch, quiet) = (None, None, Duration::ZERO);
-        Self { coordinator, name, started, deadline, pause, watch, may_watch, quiet }
+        Self { coordinator, name, started, deadline, pause, until: None, watch, may_watch, quiet }
     }
 
     /// Whether there is no time left to wait.
@@ -58,12 +60,41 @@ impl Waiter {
     }
 
     /// Waits until the next try is due.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the next call waits for the rest of it.
     pub(crate) async fn wait(
         &mut self,
         timing: &Timing,
         standing: Option<&Standing>,
         draining: bool,
     ) {
+        let until = match self.until {
+            Some(until) => until,
+            None => self.next_try(timing, standing, draining),
+        };
+        self.until = Some(until);
+        let parts = self.coordinator.parts();
+        let quiet_until = parts.clock.now().plus(parts.jitter.between(self.quiet / 2, self.quiet));
+        let timer = parts.clock.sleep_until(until);
+        let pushed = tokio::select! {
+            biased;
+            () = timer => false,
+            () = self.woken(quiet_until) => true,
+        };
+        self.until = None;
+        if pushed {
+            // A store may tell a waiter of its own writes, such as the renewal of an exclusive that
+            // drains, and a busy name changes all the time: pushes that change nothing for us count
+            // for less each time, down to the rate of polling.
+            let first = timing.poll_from() / Self::QUIET_PART;
+            self.quiet = self.quiet.saturating_mul(Self::GROWTH).clamp(first, timing.poll_from());
+        }
+    }
+
+    /// When the next try is due where nothing is pushed.
+    fn next_try(&mut self, timing: &Timing, standing: Option<&Standing>, draining: bool) -> Moment {
         let longest = if draining {
             // Each round renews our own record, so rounds are at least as close as renewals.
             timing.poll_to().min(timing.renew_every())
@@ -82,22 +113,7 @@ impl Waiter {
         if let Some(free_in) = free_in {
             pause = pause.min(free_in + jitter.between(Duration::ZERO, timing.poll_from()));
         }
-        let now = parts.clock.now();
-        let until = now.plus(pause).min(self.deadline);
-        let quiet_until = now.plus(jitter.between(self.quiet / 2, self.quiet));
-        let timer = parts.clock.sleep_until(until);
-        let pushed = tokio::select! {
-            biased;
-            () = timer => false,
-            () = self.woken(quiet_until) => true,
-        };
-        if pushed {
-            // A store may tell a waiter of its own writes, such as the renewal of an exclusive that
-            // drains, and a busy name changes all the time: pushes that change nothing for us count
-            // for less each time, down to the rate of polling.
-            let first = timing.poll_from() / Self::QUIET_PART;
-            self.quiet = self.quiet.saturating_mul(Self::GROWTH).clamp(first, timing.poll_from());
-        }
+        parts.clock.now().plus(pause).min(self.deadline)
     }
 
     /// Ends when the store says that something changed, and not before `quiet_until`; never where
@@ -115,6 +131,8 @@ impl Waiter {
             self.watch = None;
             std::future::pending::<()>().await;
         }
+        // It has been heard and is not heard again, whatever becomes of this future.
+        self.until = self.until.map(|until| until.min(quiet_until));
         // What changes meanwhile is found by the same try.
         self.parts().clock.sleep_until(quiet_until).await;
     }

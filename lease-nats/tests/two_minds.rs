@@ -24,11 +24,10 @@ struct LeftBehind {
 }
 
 impl LeftBehind {
-    async fn of(bucket: &Bucket, job: &lease_core::Name) -> Self {
+    async fn of(bucket: &Bucket, key: &str) -> Self {
         let (refuses, refused) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let client = bucket.client.clone();
-        let mut heard =
-            client.subscribe(bucket.subject(&format!("{}.x", stem(job)))).await.unwrap();
+        let mut heard = client.subscribe(bucket.subject(key)).await.unwrap();
         client.flush().await.unwrap();
         let (speaks, count) = (refuses.clone(), refused.clone());
         tokio::spawn(async move {
@@ -57,6 +56,34 @@ async fn holds(store: &Nats) -> lease_core::Grant {
     acquire(store, &claim(&name("job"), Mode::Exclusive, TTL)).await
 }
 
+/// A writer's own release, refused by one and stored by the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_was_let_go_is_not_told_that_it_had_lost() {
+    let nodes = Server::cluster(OLDEST);
+    let urls: Vec<_> = nodes.iter().map(Server::url).collect();
+    let bucket = Bucket::at(&urls.join(","), 3).await;
+    let ann = support::eventually(|| async {
+        lease_nats::connect(bucket.options.clone().timeout(SECOND * 3)).await.ok()
+    })
+    .await;
+    let mut refused = 0;
+    for _ in 0..20 {
+        let held = acquire(&ann, &claim(&name("job"), Mode::Writer, TTL)).await;
+        let key = format!("{}.w.{}", stem(&name("job")), held.holding.nonce);
+        let left_behind = LeftBehind::of(&bucket, &key).await;
+        let withdrawn = left_behind.meanwhile(ann.withdraw(&held.holding)).await;
+        assert_eq!(withdrawn.unwrap(), Withdrawn::Removed);
+        refused += left_behind.refused.load(Ordering::SeqCst);
+    }
+    assert!(refused > 0, "else this says nothing");
+
+    // One that an operator broke is told so.
+    let held = acquire(&ann, &claim(&name("job"), Mode::Writer, TTL)).await;
+    let note = BreakNote::new("op", "to see");
+    bucket.connect().await.break_record(&name("job"), held.holding.nonce, &note).await.unwrap();
+    assert_eq!(ann.withdraw(&held.holding).await.unwrap(), Withdrawn::NotThere);
+}
+
 /// What was broken or released in truth is never told as *not there*: of a break nobody can tell
 /// whose doing it was, and a release knows its own by the epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,7 +96,7 @@ async fn a_refusal_is_no_proof_that_nothing_was_stored() {
     })
     .await;
     let operator = bucket.connect().await;
-    let left_behind = LeftBehind::of(&bucket, &name("job")).await;
+    let left_behind = LeftBehind::of(&bucket, &format!("{}.x", stem(&name("job")))).await;
     let (mut unclear, mut known) = (0, 0);
     for _ in 0..20 {
         let held = holds(&ann).await;

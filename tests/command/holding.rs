@@ -84,6 +84,53 @@ fn a_command_may_outlive_its_lease_where_that_is_asked_for() {
     }
 }
 
+/// A command that was told to end does not keep its name for its min-hold.
+#[test]
+fn a_run_that_is_stopped_keeps_nothing() {
+    let scene = Scene::new();
+    let mut job = scene.shell("job", &["run", "--min-hold", "1h", "job", "--", "sleep", "60"]);
+    scene.wait_for_state("job", "exclusive");
+    assert!(until(SECOND * 10, || job.children() == 2), "the command and its watchdog");
+    job.signal(Signal::SIGTERM);
+    assert_eq!(job.exit_within(SECOND * 5), Some(143), "{}", job.told());
+    assert_eq!(scene.state("job"), "free");
+}
+
+/// One that outlives its lease still ends with its max-hold, and is told of each once; and what it
+/// leaves running is ended as always.
+#[test]
+fn a_command_that_outlives_its_lease_ends_with_its_max_hold() {
+    let scene = Scene::new();
+    let (begun, log) = (scene.path("begun"), scene.path("log"));
+    let script =
+        format!("trap '' TERM; touch {}; ({}) & wait; wait", begun.display(), ticking(&log));
+    let args = [
+        "run",
+        "--ttl",
+        "2s",
+        "--on-lost",
+        "keep",
+        "--max-hold",
+        "6s",
+        "--kill-grace",
+        "1s",
+        "job",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let mut job = scene.shell("job", &args);
+    assert!(until(SECOND * 10, || begun.exists()));
+    assert!(scene.output(&["break", "job", "--force"]).status.success());
+    assert_eq!(job.exit_within(SECOND * 12), Some(79), "{}", job.told());
+    let told = job.told();
+    assert_eq!(told.matches("was lost").count(), 1, "{told}");
+    assert_eq!(told.matches("by --max-hold").count(), 1, "{told}");
+    assert!(told.contains("was held for --max-hold"), "{told}");
+    assert!(stands_still(&log));
+}
+
 /// After a takeover the command starts when the grace is over; and a Ctrl-C ends that wait.
 #[test]
 fn a_command_starts_after_the_grace() {

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::Election;
-use crate::{Epoch, Fence, Lease, LossReason, Released, Result};
+use crate::{Epoch, Error, Fence, Lease, LossReason, Released, Result};
 
 /// The office, held. Dropping it steps down in the background; [`step_down`](Self::step_down) is the
 /// certain way.
@@ -39,17 +39,26 @@ impl Term {
         self.lease.check()
     }
 
-    /// Runs `work` for as long as the term lasts, and drops it when the term is lost.
+    /// Runs `work` for as long as the term lasts, and drops it when the term is lost, or when the token
+    /// of [`Election::cancelled_by`] is cancelled: then it steps down.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost) if it was lost before `work` had ended.
+    /// [`Error::Lost`] if it was lost before `work` had ended; [`Error::Cancelled`] by that token.
     ///
     /// # Cancel safety
     ///
     /// As safe as `work`.
     pub async fn run<W: Future>(&self, work: W) -> Result<W::Output> {
-        self.lease.run_while_held(work).await
+        let ran = tokio::select! {
+            biased;
+            () = self.election.cancel.cancelled() => Err(self.election.cancelled()),
+            ran = self.lease.run_while_held(work) => ran,
+        };
+        if let Err(Error::Cancelled { .. }) = ran {
+            self.end().await;
+        }
+        ran
     }
 
     /// Ends once the term is lost, for whichever reason.

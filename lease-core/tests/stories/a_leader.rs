@@ -160,6 +160,22 @@ async fn told_to_end_it_steps_down() {
     assert!(matches!(told, Err(Error::Cancelled { .. })), "{told:?}");
 }
 
+/// The same where the term was won by hand: its work is dropped, and the office is free.
+#[tokio::test(start_paused = true)]
+async fn told_to_end_it_leaves_a_term_that_it_runs() {
+    let world = World::new();
+    let stop = CancellationToken::new();
+    let election = candidate(&world.person("ann", SECOND * 6)).cancelled_by(stop.clone());
+    let term = election.campaign().await.unwrap();
+    let (ran, ()) = tokio::join!(term.run(future::pending::<()>()), async {
+        world.pass(SECOND * 20).await;
+        assert!(term.fence().is_ok());
+        stop.cancel();
+    });
+    assert!(matches!(ran, Err(Error::Cancelled { .. })), "{ran:?}");
+    assert!(world.is_free().await && !election.is_leader());
+}
+
 /// A leader dies. Another follows once its lease has run out, and begins after the grace.
 #[tokio::test(start_paused = true)]
 async fn a_dead_leader_is_followed_after_the_grace() {

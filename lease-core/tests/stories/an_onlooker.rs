@@ -65,6 +65,39 @@ async fn is_told_of_an_expiry() {
     drop(left);
 }
 
+/// One who looks at other things too, and drops the wait each time, is told all the same, with a store
+/// that pushes and with one that does not.
+#[tokio::test(start_paused = true)]
+async fn is_told_though_it_never_waits_for_long() {
+    for pushes in [true, false] {
+        let world = World::new();
+        let clock: Arc<dyn Clock> = Arc::new(world.clock);
+        let store = world.store.clone();
+        let reach: Arc<dyn lease_core::Backend> = match pushes {
+            true => Arc::new(store),
+            false => {
+                let layer = Faulty::new(Arc::new(store));
+                let gone = || Error::Unsupported { backend: "memory", feature: "watch" };
+                layer.always(Method::Watch, Fault::error(gone));
+                Arc::new(layer)
+            }
+        };
+        let tool = world.person_at("tool", SECOND * 6, reach, KeeperMode::CurrentRuntime);
+        let mut seen = tool.observe(&job());
+        assert!(seen.next().await.unwrap().is_free());
+        let lease = world.person("ann", SECOND * 6).exclusive(JOB).acquire().await.unwrap();
+        let told = async {
+            loop {
+                if let Some(told) = within(&clock, SECOND / 50, seen.next()).await {
+                    return told.unwrap().epoch;
+                }
+            }
+        };
+        let told = within(&clock, SECOND * 30, told).await;
+        assert_eq!(told, Some(lease.epoch()), "pushes: {pushes}");
+    }
+}
+
 /// While the store does not answer each call says so, and none comes sooner than a waiter's try would.
 #[tokio::test(start_paused = true)]
 async fn is_told_that_the_store_does_not_answer() {

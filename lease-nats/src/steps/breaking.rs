@@ -6,7 +6,8 @@ use lease_core::{BreakNote, Epoch, Name, Nonce, Result, State};
 
 use crate::key::Keys;
 use crate::memo::{Content, Place};
-use crate::record::{Anchor, stand_in};
+use crate::record::{Anchor, Writer, stand_in};
+use crate::steps::withdraw::BY_OTHERS;
 use crate::store::{Nats, REMOVED, TRIES, two_minds};
 use crate::wire::{Leaves, Put, When};
 
@@ -93,7 +94,10 @@ impl Nats {
         let Some(kept) = self.wire.last(&key).await?.filter(|kept| !kept.ended) else {
             return Ok(Some(Broken::NotThere));
         };
-        let put = self.end(&key, kept.seq, REMOVED).await?;
+        // No shorter than its ttl: see `brief`.
+        let ttl =
+            Writer::decode(&kept.body, name, nonce).map_or(REMOVED, |writer| writer.holder.ttl());
+        let put = self.end(&key, kept.seq, BY_OTHERS, ttl.max(REMOVED)).await?;
         Ok(matches!(put, Put::Done(_)).then(|| Broken::Broken { epoch: place.epoch() }))
     }
 }

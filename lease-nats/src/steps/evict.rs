@@ -6,6 +6,7 @@ use lease_core::{Judged, Mode, Name, Result, Target};
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, sequence, stand_in};
+use crate::steps::withdraw::BY_OTHERS;
 use crate::store::{Nats, REMOVED, TRIES};
 use crate::wire::{Leaves, Put};
 
@@ -50,7 +51,7 @@ impl Nats {
     async fn evict_writer(&self, name: &Name, target: &Target, seq: u64) -> Result<Evicted> {
         let key = Keys::of(name).writer(target.nonce);
         for _ in 0..TRIES {
-            match self.end(&key, seq, REMOVED).await? {
+            match self.end(&key, seq, BY_OTHERS, REMOVED).await? {
                 Put::Done(_) => return Ok(Evicted::Condemned),
                 Put::Moved => return Ok(Evicted::Kept),
                 Put::Busy => {}

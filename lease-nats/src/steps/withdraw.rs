@@ -65,12 +65,18 @@ impl Nats {
         let key = Keys::of(&mine.name).writer(mine.nonce);
         let known = self.remembered(mine).map(|own: Own| own.seq);
         let mut at = known.or_else(|| sequence(&mine.revision));
-        let mut void = false;
+        let (mut void, mut refused) = (false, false);
         for _ in 0..TRIES {
             let (seq, withdrawn) = match at.take() {
                 Some(seq) => (seq, Withdrawn::Removed),
                 None => match self.wire.last(&key).await? {
                     Some(kept) if !kept.ended => (kept.seq, Withdrawn::Removed),
+                    // A refusal is no proof that nothing was stored (`two_minds`), and the mark is its
+                    // holder's.
+                    Some(kept) if refused && kept.body == BY_HOLDER => {
+                        self.memo.forget_writer(mine.nonce);
+                        return Ok(Withdrawn::Removed);
+                    }
                     // A join that is on its way would replace even a mark, so it is made void first
                     // and looked for after that.
                     _ if !void => {
@@ -87,17 +93,26 @@ impl Nats {
                 Withdrawn::Removed => brief(mine.ttl),
                 Withdrawn::NotThere => long(mine.ttl),
             };
-            if let Put::Done(_) = self.end(&key, seq, lasts).await? {
+            if let Put::Done(_) = self.end(&key, seq, BY_HOLDER, lasts).await? {
                 self.memo.forget_writer(mine.nonce);
                 return Ok(withdrawn);
             }
+            refused |= withdrawn == Withdrawn::Removed;
         }
         Err(self.busy())
     }
 
     /// Marks a writer's key as ended for this long, if it still is at this write.
-    pub(crate) async fn end(&self, key: &str, seq: u64, lasts: Duration) -> Result<Put> {
-        self.wire.put(key, Bytes::new(), When::At(seq), Leaves::End(lasts)).await
+    pub(crate) async fn end(
+        &self,
+        key: &str,
+        seq: u64,
+        by: &'static str,
+        lasts: Duration,
+    ) -> Result<Put> {
+        self.wire
+            .put(key, Bytes::from_static(by.as_bytes()), When::At(seq), Leaves::End(lasts))
+            .await
     }
 
     /// Makes sure that a join of one's own that is still on its way finds its condition false (rule
@@ -140,6 +155,10 @@ impl Place {
         matches!(&self.content, Content::Anchor(anchor) if anchor.held_by(nonce).is_some())
     }
 }
+
+/// What the mark of a writer says that has ended by itself, and of one that was removed.
+pub(crate) const BY_HOLDER: &str = "";
+pub(crate) const BY_OTHERS: &str = "removed";
 
 /// How long the end of a record is marked whose insertion was acknowledged: nothing of it is on its
 /// way any more. Marks that stay lengthen the next exclusive's list.

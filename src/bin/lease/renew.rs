@@ -28,7 +28,16 @@ pub(crate) async fn renew(renew: Renew) -> Result<u8, Failure> {
     // From here on a signal must not keep the next ticket from its place: whoever ends the script
     // wants the lease freed by it.
     let mut signals = Signals::listen()?;
-    let given = given.without_keeper()?;
+    if given.carried.keeper().is_some() {
+        // It has renewed the lease for whoever gets the ticket: nothing is asked once more that could
+        // go wrong.
+        let given = given.without_keeper()?;
+        let left = given.carried.believed_for().unwrap_or_default();
+        Handout { form: renew.form, slot }
+            .give(&given.carried, left)
+            .map_err(|failure| no_ticket(failure, &given.carried))?;
+        return Ok(ended(&mut signals));
+    }
     // Counted from before it is asked for.
     let until = SystemClock.now().plus(belief);
     let renewed = leases.renew(&given.carried.ticket).await;
@@ -38,8 +47,13 @@ pub(crate) async fn renew(renew: Renew) -> Result<u8, Failure> {
     handed
         .give(&carried, until.since(SystemClock.now()))
         .map_err(|failure| no_ticket(failure, &carried))?;
+    Ok(ended(&mut signals))
+}
+
+/// The code of a signal that came meanwhile.
+fn ended(signals: &mut Signals) -> u8 {
     let signal = signals.pending().filter(|signal| asks_to_end(*signal));
-    Ok(exec::leave_with(signal.map_or(0, |signal| Cause::Signal(signal).code())))
+    exec::leave_with(signal.map_or(0, |signal| Cause::Signal(signal).code()))
 }
 
 fn no_ticket(failure: Failure, carried: &Carried) -> Failure {

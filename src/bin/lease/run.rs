@@ -88,13 +88,13 @@ async fn hold_and_run(
         running.kill_all().await;
     }
     running.over().await;
-    if let (Ok(Ended { why: None, .. }), Some(least)) = (&ended, run.min_hold) {
+    if let (Ok(Ended { why: None, asked: false, .. }), Some(least)) = (&ended, run.min_hold) {
         hold_until(granted.plus(least), &lease, &mut signals).await;
     }
     // Still believed in is not enough: the last renewals must have got through.
     let recovered = lease.status() == Status::Held;
     let released = release(lease, teller).await;
-    let Ended { status, why } = ended?;
+    let Ended { status, why, .. } = ended?;
     if let Some(why) = why {
         let broken = note_of(&why, name, &leases, granted_ms).await;
         return Err(ended_by(why, name, run.on_lost, recovered, broken));

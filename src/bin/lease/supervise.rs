@@ -30,6 +30,8 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// Why it was made to, if it was.
     pub(crate) why: Option<Why>,
+    /// Whether somebody asked it to end.
+    pub(crate) asked: bool,
 }
 
 /// Why a command is made to end.
@@ -67,7 +69,16 @@ pub(crate) struct Supervision<'a> {
 
 /// Waits until the command has ended, by itself or because the lease did.
 pub(crate) async fn until_it_ends(what: Supervision<'_>) -> Result<Ended, Failure> {
-    Supervisor { what, ending: None, status: None, asked_from_outside: false }.supervise().await
+    Supervisor {
+        what,
+        ending: None,
+        status: None,
+        asked_from_outside: false,
+        is_lost: false,
+        left_over_until: None,
+    }
+    .supervise()
+    .await
 }
 
 struct Supervisor<'a> {
@@ -77,6 +88,10 @@ struct Supervisor<'a> {
     status: Option<ExitStatus>,
     /// Whether a signal that asks for an end was passed on.
     asked_from_outside: bool,
+    /// Whether the lease was found lost.
+    is_lost: bool,
+    /// Until when what is left of a command that has ended may go on.
+    left_over_until: Option<Moment>,
 }
 
 impl Supervisor<'_> {
@@ -99,7 +114,8 @@ impl Supervisor<'_> {
             if let Some(status) = self.status
                 && self.is_over(status)
             {
-                return Ok(Ended { status, why: self.ending.and_then(|ending| ending.why) });
+                let why = self.ending.and_then(|ending| ending.why);
+                return Ok(Ended { status, why, asked: self.asked_from_outside });
             }
             let believed_until = now.plus(left);
             if let Err(failure) = self.what.running.must_end_by(self.end(believed_until)).await {
@@ -107,7 +123,7 @@ impl Supervisor<'_> {
             }
             let wake = self.wake(now, believed_until);
 
-            let lost = self.is_lost();
+            let lost = self.is_lost;
             tokio::select! {
                 biased;
                 event = self.what.running.next(self.status.is_some()) => self.take(event?).await,
@@ -135,7 +151,17 @@ impl Supervisor<'_> {
         }
         let now = SystemClock.now();
         let time = self.what.grace.min(self.what.lease.remaining());
-        let ending = self.ending.get_or_insert_with(|| Ending::by(now.plus(time), None));
+        let end = match &self.ending {
+            // Of a lease that is lost nothing remains; what is left has its grace all the same where
+            // the command itself was let go on.
+            Some(_) => now.plus(self.what.grace),
+            None => now.plus(time),
+        };
+        let end = *self.left_over_until.get_or_insert(end);
+        let ending = self.ending.get_or_insert_with(|| Ending::by(end, None));
+        if ending.killed_at.is_none() {
+            ending.kill_at = ending.kill_at.min(end);
+        }
         ending.killed_at.is_some_and(|at| now.since(at) >= DYING)
     }
 
@@ -152,10 +178,12 @@ impl Supervisor<'_> {
 
     /// When to look again.
     fn wake(&self, now: Moment, believed_until: Moment) -> Moment {
+        let ask_at = self.latest(NEVER).minus(self.what.grace);
         let due = match &self.ending {
+            Some(ending) if ending.is_idle => ending.kill_at.min(ask_at),
             Some(ending) => ending.kill_at,
-            None if self.is_doubtful() => believed_until.minus(self.what.grace),
-            None => believed_until.min(self.latest(NEVER).minus(self.what.grace)),
+            None if self.is_doubtful() => believed_until.minus(self.what.grace).min(ask_at),
+            None => believed_until.min(ask_at),
         };
         let look = match self.status {
             Some(_) => LOOK,
@@ -195,8 +223,12 @@ impl Supervisor<'_> {
             && now >= self.latest(NEVER).minus(self.what.grace)
         {
             self.what.running.tell_to_end().await;
-            self.ending = Some(Ending::by(self.latest(NEVER), Some(Why::TooLong)));
-            self.what.teller.held_too_long(self.what.grace);
+            let kill_at = match self.what.on_lost {
+                OnLost::Kill => self.latest(now.plus(self.what.lease.remaining())),
+                OnLost::Term | OnLost::Keep => self.latest(NEVER),
+            };
+            self.ending = Some(Ending::by(kill_at, Some(Why::TooLong)));
+            self.what.teller.held_too_long(kill_at.since(now));
         }
         let Some(ending) = &mut self.ending else {
             if self.is_doubtful() && self.what.lease.remaining() <= self.what.grace {
@@ -217,7 +249,7 @@ impl Supervisor<'_> {
 
     /// Asks the command to end since the lease has, whatever else it is asked for.
     async fn lost(&mut self) {
-        if self.is_lost() {
+        if std::mem::replace(&mut self.is_lost, true) {
             return;
         }
         // First the signals: what is told may not be read.
@@ -239,19 +271,21 @@ impl Supervisor<'_> {
         };
         let kill_at = self.latest(SystemClock.now().plus(left).min(NEVER));
         let kill_at = self.ending.as_ref().map_or(kill_at, |ending| ending.kill_at.min(kill_at));
-        let is_idle = self.what.on_lost == OnLost::Keep;
-        self.ending = Some(Ending { is_idle, ..Ending::by(kill_at, Some(Why::Lost(why))) });
+        match &mut self.ending {
+            // It is being ended already, for another reason.
+            Some(ending @ Ending { why: Some(Why::TooLong), .. }) => ending.kill_at = kill_at,
+            ending => {
+                let killed_at = ending.as_ref().and_then(|ending| ending.killed_at);
+                let is_idle = self.what.on_lost == OnLost::Keep;
+                *ending = Some(Ending { kill_at, killed_at, is_idle, why: Some(Why::Lost(why)) });
+            }
+        }
         self.what.teller.lost(self.what.lease, why, self.what.on_lost);
     }
 
     /// No later than the command may run at all.
     fn latest(&self, at: Moment) -> Moment {
         self.what.no_longer_than.map_or(at, |latest| latest.min(at))
-    }
-
-    fn is_lost(&self) -> bool {
-        let why = self.ending.as_ref().and_then(|ending| ending.why.as_ref());
-        matches!(why, Some(Why::Lost(_)))
     }
 
     /// Asks the command to end before the lease does.

@@ -200,11 +200,42 @@ impl Given {
         leases: &Coordinator,
         not_done: &str,
     ) -> Result<Lease, Failure> {
+        let kept = self.carried.keeper().is_some();
+        // Where the keeper's ticket goes if the store does not answer: it is the only one that works.
+        let slot = if kept { self.slot()? } else { None };
         let given = self.without_keeper()?;
-        let redeemed = leases.redeem(&given.carried.ticket).await;
-        let lease = redeemed.map_err(|error| given.carried.not_used(error, not_done))?;
-        given.forget();
-        Ok(lease)
+        match leases.redeem(&given.carried.ticket).await {
+            Ok(lease) => {
+                drop(slot);
+                given.forget();
+                Ok(lease)
+            }
+            Err(error) if kept && !matches!(error, Error::Lost { .. }) => {
+                let failure = given.carried.not_used(error, not_done);
+                given.saved(slot, failure)
+            }
+            Err(error) => Err(given.carried.not_used(error, not_done)),
+        }
+    }
+
+    /// Keeps the ticket that works: in the file that the one before was in, or in the message.
+    fn saved<T>(&self, slot: Option<Slot>, failure: Failure) -> Result<T, Failure> {
+        let text = self.carried.text()?;
+        let message = match slot {
+            Some(slot) => {
+                let path = slot.path().display().to_string();
+                slot.fill(&text)?;
+                format!(
+                    "{}; its keeper has ended, and `{path}` has the new ticket",
+                    failure.message
+                )
+            }
+            None => format!(
+                "{}; its keeper has ended, and this is the new ticket: {text}",
+                failure.message
+            ),
+        };
+        Err(Failure { message, ..failure })
     }
 
     /// Removes the file of a ticket that nobody needs any more.

@@ -62,11 +62,13 @@ pub(crate) struct Handout {
 }
 
 impl Handout {
-    /// Gives it. An error means that nobody has got it, whoever was to read it included.
+    /// Gives it. An error means that nobody has got it, whoever was to read it included; where it goes
+    /// into a file, what else was to be told is not worth the ticket.
     pub(crate) fn give(self, carried: &Carried, remaining: Duration) -> Result<(), Failure> {
         let text = carried.text()?;
         let file = self.slot.as_ref().map(|slot| slot.path().to_owned());
         let told = self.told(carried, &text, file.as_deref(), remaining)?;
+        let in_file = self.slot.is_some();
         if let Some(slot) = self.slot {
             slot.fill(&text)?;
         }
@@ -74,8 +76,10 @@ impl Handout {
             return Ok(());
         }
         let mut out = stdout().lock();
-        let written = writeln!(out, "{told}").and_then(|()| out.flush());
-        written.map_err(|error| Failure::system("nobody reads the ticket", error))
+        match writeln!(out, "{told}").and_then(|()| out.flush()) {
+            Err(error) if !in_file => Err(Failure::system("nobody reads the ticket", error)),
+            _ => Ok(()),
+        }
     }
 
     fn told(
