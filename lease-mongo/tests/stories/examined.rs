@@ -36,8 +36,14 @@ fn flaws(checkup: &Checkup) -> Vec<&str> {
     flaws.map(|check| check.name).collect()
 }
 
+/// With time for a machine that is busy with tests, unless the URL says how much.
 async fn examined(url: &str) -> Checkup {
-    examine(Options::parse(url).expect("a URL")).await
+    let url = match (url.contains("timeoutMS"), url.contains('?')) {
+        (true, _) => url.to_owned(),
+        (false, true) => format!("{url}&timeoutMS=10000"),
+        (false, false) => format!("{url}?timeoutMS=10000"),
+    };
+    examine(Options::parse(&url).expect("a URL")).await
 }
 
 async fn database() -> (String, Database) {

@@ -72,9 +72,9 @@ pub(super) const FACTS: &[Fact] = &[
         id: "B5",
         edits: &[edit(
             PROBE,
-            "&& !matches!(again, Ok(Created::Done(_)))
+            "&& trace.is_kept()
             && (!raced || self.race().await?);",
-            "&& !matches!(again, Ok(Created::Done(_)));",
+            "&& trace.is_kept();",
         )],
         package: PACKAGE,
         target: BUCKETS,

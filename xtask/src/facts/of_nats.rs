@@ -114,6 +114,7 @@ pub(super) const FACTS: &[Fact] = &[
             "; 13] = [
         (
             found.max_age > 0,
+            KEEPS,
             format!(\"the bucket deletes what is older than {} s\", found.max_age / 1_000_000_000),
             \"set max_age to 0: epochs must outlive every lease\",
         ),",
@@ -125,7 +126,7 @@ pub(super) const FACTS: &[Fact] = &[
     },
     Fact {
         id: "N8",
-        edits: &[edit(CONNECT, "probe::version(&server.version)?;", "")],
+        edits: &[edit(CONNECT, "probe::version(&wire.link.server().version)?;", "")],
         package: PACKAGE,
         target: BUCKETS,
         test: "an_old_server_is_refused_and_told_why",
