@@ -7,7 +7,6 @@ use lease_core::{BreakNote, Epoch, Name, Nonce, Result, State};
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, Writer, stand_in};
-use crate::steps::withdraw::BY_OTHERS;
 use crate::store::{Nats, REMOVED, TRIES, two_minds};
 use crate::wire::{Leaves, Put, When};
 
@@ -97,7 +96,7 @@ impl Nats {
         // No shorter than its ttl: see `brief`.
         let ttl =
             Writer::decode(&kept.body, name, nonce).map_or(REMOVED, |writer| writer.holder.ttl());
-        let put = self.end(&key, kept.seq, BY_OTHERS, ttl.max(REMOVED)).await?;
+        let put = self.end(&key, kept.seq, Bytes::new(), ttl.max(REMOVED)).await?;
         Ok(matches!(put, Put::Done(_)).then(|| Broken::Broken { epoch: place.epoch() }))
     }
 }

@@ -1,12 +1,12 @@
 //! Removing somebody's stale record.
 
+use bytes::Bytes;
 use lease_core::backend::Evicted;
 use lease_core::{Judged, Mode, Name, Result, Target};
 
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, sequence, stand_in};
-use crate::steps::withdraw::BY_OTHERS;
 use crate::store::{Nats, REMOVED, TRIES};
 use crate::wire::{Leaves, Put};
 
@@ -51,7 +51,7 @@ impl Nats {
     async fn evict_writer(&self, name: &Name, target: &Target, seq: u64) -> Result<Evicted> {
         let key = Keys::of(name).writer(target.nonce);
         for _ in 0..TRIES {
-            match self.end(&key, seq, BY_OTHERS, REMOVED).await? {
+            match self.end(&key, seq, Bytes::new(), REMOVED).await? {
                 Put::Done(_) => return Ok(Evicted::Condemned),
                 Put::Moved => return Ok(Evicted::Kept),
                 Put::Busy => {}

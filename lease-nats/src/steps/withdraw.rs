@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lease_core::backend::Withdrawn;
-use lease_core::{Epoch, Holding, Mode, Nonce, Result};
+use lease_core::{Epoch, Holding, Jitter, Mode, Nonce, Result};
 
 use super::own::Own;
 use crate::key::Keys;
@@ -66,14 +66,15 @@ impl Nats {
         let known = self.remembered(mine).map(|own: Own| own.seq);
         let mut at = known.or_else(|| sequence(&mine.revision));
         let (mut void, mut refused) = (false, false);
+        // By this the mark is known again that this call has left, and no other.
+        let by_this_call = Bytes::from(Jitter::system().nonce().to_string());
         for _ in 0..TRIES {
             let (seq, withdrawn) = match at.take() {
                 Some(seq) => (seq, Withdrawn::Removed),
                 None => match self.wire.last(&key).await? {
                     Some(kept) if !kept.ended => (kept.seq, Withdrawn::Removed),
-                    // A refusal is no proof that nothing was stored (`two_minds`), and the mark is its
-                    // holder's.
-                    Some(kept) if refused && kept.body == BY_HOLDER => {
+                    // A refusal is no proof that nothing was stored: see `two_minds`.
+                    Some(kept) if refused && kept.body == by_this_call => {
                         self.memo.forget_writer(mine.nonce);
                         return Ok(Withdrawn::Removed);
                     }
@@ -93,7 +94,7 @@ impl Nats {
                 Withdrawn::Removed => brief(mine.ttl),
                 Withdrawn::NotThere => long(mine.ttl),
             };
-            if let Put::Done(_) = self.end(&key, seq, BY_HOLDER, lasts).await? {
+            if let Put::Done(_) = self.end(&key, seq, by_this_call.clone(), lasts).await? {
                 self.memo.forget_writer(mine.nonce);
                 return Ok(withdrawn);
             }
@@ -107,12 +108,10 @@ impl Nats {
         &self,
         key: &str,
         seq: u64,
-        by: &'static str,
+        says: Bytes,
         lasts: Duration,
     ) -> Result<Put> {
-        self.wire
-            .put(key, Bytes::from_static(by.as_bytes()), When::At(seq), Leaves::End(lasts))
-            .await
+        self.wire.put(key, says, When::At(seq), Leaves::End(lasts)).await
     }
 
     /// Makes sure that a join of one's own that is still on its way finds its condition false (rule
@@ -155,10 +154,6 @@ impl Place {
         matches!(&self.content, Content::Anchor(anchor) if anchor.held_by(nonce).is_some())
     }
 }
-
-/// What the mark of a writer says that has ended by itself, and of one that was removed.
-pub(crate) const BY_HOLDER: &str = "";
-pub(crate) const BY_OTHERS: &str = "removed";
 
 /// How long the end of a record is marked whose insertion was acknowledged: nothing of it is on its
 /// way any more. Marks that stay lengthen the next exclusive's list.

@@ -84,6 +84,8 @@ impl Running {
             .env("LEASE_EPOCH", lease.epoch().to_string())
             .env("LEASE_TOKEN", lease.token().to_string())
             .env("LEASE_URL", url)
+            // The ticket of another lease, or one that is used up.
+            .env_remove("LEASE_TICKET")
             .process_group(0)
             .spawn()
             .map_err(|error| Failure::system("cannot start the command", error))?;

@@ -94,8 +94,7 @@ fn table(checkup: &Checkup) -> Table {
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["CHECK", "RESULT", "WHAT"]);
     for check in checkup.checks().iter().map(CheckView::new) {
-        let what = if check.is_fine() { check.what } else { check.guarantee };
-        table.add_row([check.name, check.result, &plain(what)]);
+        table.add_row([check.name, check.result, &plain(check.what)]);
     }
     table
 }

@@ -148,6 +148,9 @@ impl From<Error> for Failure {
         };
         let message = match &error {
             Error::Held { name, by } => format!("`{name}` is not free: {}", show::standing(by)),
+            Error::Lost { name, reason, .. } => {
+                format!("the lease on `{name}` was lost ({reason})")
+            }
             error => with_sources(error),
         };
         Self { cause, message }

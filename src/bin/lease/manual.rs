@@ -1,5 +1,6 @@
 //! `lease completions` and `lease man`: what a package of the command installs beside it.
 
+use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -39,12 +40,28 @@ pub(crate) fn man(of: Option<&str>) -> Result<u8, Failure> {
     whole.build();
     // The command line lets no other name in than those that have a page.
     let page = of.and_then(|name| whole.find_subcommand(name).cloned()).unwrap_or(whole);
+    // As the lines stand: the page would fill them anew.
+    let codes = page.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = page.after_help(Resettable::Reset);
     let mut text = Vec::new();
     let source = concat!("lease ", env!("CARGO_PKG_VERSION"));
     let written = Man::new(page).source(source).render(&mut text);
     written.map_err(|error| Failure::system("the page cannot be written", error))?;
-    print(String::from_utf8_lossy(&text))?;
+    print(String::from_utf8_lossy(&text).trim_end())?;
+    if !codes.is_empty() {
+        print(format!(".SH \"EXIT STATUS\"\n.nf\n{}\n.fi", unfilled(&codes)))?;
+    }
     Ok(0)
+}
+
+/// Lines that a page shows as they are.
+fn unfilled(lines: &str) -> String {
+    let shown = |line: &str| {
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        // What begins with one of these would be taken for an order.
+        if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+    };
+    lines.lines().map(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// The command without what it calls only itself by.

@@ -24,7 +24,9 @@ pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
     if seen.is_free() {
         print(format!("{} is free (last epoch {})", status.name, seen.epoch))?;
     } else {
-        print(format!("{} is held, epoch {}", status.name, seen.epoch))?;
+        let expired = seen.standing().is_expired();
+        let how = if expired { "was held until it expired" } else { "is held" };
+        print(format!("{} {how}, epoch {}", status.name, seen.epoch))?;
         print(table(&seen))?;
     }
     if let Some(note) = broken {

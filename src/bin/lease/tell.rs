@@ -168,7 +168,8 @@ impl Teller {
             return self.event(&Event::Lost { name, reason });
         }
         let then = match on_lost {
-            OnLost::Kill | OnLost::Term => "ending the command",
+            OnLost::Kill => "ending the command",
+            OnLost::Term => "asking the command to end",
             OnLost::Keep => "the command goes on without it",
         };
         self.say(&format!("lease: `{}` was lost ({reason}): {then}", lease.name()));

@@ -20,8 +20,8 @@ pub(crate) struct Status {
     pub(crate) name: Name,
 }
 
-/// Tell each change of these names until it is ended: who holds, who waits, who let it expire; needs
-/// read rights only
+/// Tell each change of these names until it is ended: who holds, who waits for writers to end, who let
+/// it expire; needs read rights only
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct List {
     #[command(flatten)]
     pub(crate) on: On,
 
-    /// Print one JSON object
+    /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }

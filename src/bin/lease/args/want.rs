@@ -41,7 +41,7 @@ pub(crate) struct Want {
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
 
-    /// Anything else to show, any number of times
+    /// Anything else to tell, any number of times: shown by status --json
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) metadata: Vec<(String, String)>,
 

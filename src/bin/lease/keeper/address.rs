@@ -115,8 +115,8 @@ impl Address {
                  `lease renew --end-keeper` gives a ticket that works anywhere"
             ),
             Liveness::Unknown | Liveness::Dead => format!(
-                "the keeper of `{name}`, process {pid}, has ended: the lease is freed, or ends with \
-                 its ttl"
+                "the keeper of `{name}`, process {pid}, has ended: the lease is freed, was taken over \
+                 by this ticket, or ends with its ttl"
             ),
         };
         if liveness == Liveness::Dead {
