@@ -1,6 +1,11 @@
 //! Three servers whose cables between each other can be cut, while clients still reach each.
 
-use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lease_core::Clock;
+use lease_core::clock::{SystemClock, within};
+use serde_json::{Value, json};
 use testbed::FaultProxy;
 
 use super::server::{Server, ports};
@@ -15,6 +20,39 @@ pub struct CutCluster {
 impl CutCluster {
     /// Of this version, or the newest.
     pub async fn start(version: Option<&str>) -> Self {
+        // Between the choice of a port and its use another server may take it: then they never find
+        // each other.
+        for _ in 0..3 {
+            let cluster = Self::once(version).await;
+            if cluster.forms().await {
+                return cluster;
+            }
+        }
+        panic!("three servers do not find each other");
+    }
+
+    /// Whether they keep something three times, soon.
+    async fn forms(&self) -> bool {
+        const SOON: Duration = Duration::from_secs(30);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let asks = json!({ "name": "forms", "subjects": ["forms"], "num_replicas": 3 });
+        let asked = async {
+            let client = super::server::answers(self.nodes[0].url()).await;
+            loop {
+                let asked = client.request("$JS.API.STREAM.CREATE.forms", asks.to_string().into());
+                let answer = asked.await.ok().map(|answer| answer.payload);
+                let answer: Option<Value> = answer.and_then(|it| serde_json::from_slice(&it).ok());
+                if answer.is_some_and(|answer| answer.get("error").is_none()) {
+                    break;
+                }
+                super::pass(Duration::from_millis(50)).await;
+            }
+            client.request("$JS.API.STREAM.DELETE.forms", "".into()).await.is_ok()
+        };
+        within(&clock, SOON, asked).await.unwrap_or(false)
+    }
+
+    async fn once(version: Option<&str>) -> Self {
         let (clients, routes) = (ports::<3>(), ports::<3>());
         let mut cables = Vec::new();
         for from in 0..3 {
