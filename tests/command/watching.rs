@@ -15,6 +15,7 @@ fn each_change_is_told() {
     let told = |file: &str| read(&scene.path(file));
     assert!(until(SECOND * 10, || told("people.out").contains("  job  free")));
     assert!(until(SECOND * 10, || told("people.out").contains("  other  free")));
+    assert!(until(SECOND * 10, || told("machine.out").contains("free")));
 
     let args = ["run", "--ttl", "2s", "--label", "ann", "job", "--", "sleep", "60"];
     let mut job = scene.shell("job", &args);
@@ -24,14 +25,15 @@ fn each_change_is_told() {
     assert!(until(SECOND * 10, || told("people.out").matches("  job  free").count() == 2));
     job.exit_within(SECOND * 5);
 
-    let lines = || told("machine.out").lines().map(str::to_owned).collect::<Vec<_>>();
-    assert!(until(SECOND * 10, || lines().len() >= 3));
-    let lines: Vec<Value> =
-        lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
-    assert_eq!(states[..3], ["free", "exclusive", "free"]);
+    assert!(until(SECOND * 10, || told("machine.out").matches(r#""state":"free""#).count() == 2));
+    let told = told("machine.out");
+    let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
+    // The break itself may be seen half done: what raises the epoch holds for a moment.
+    states.dedup();
+    assert_eq!(states, ["free", "exclusive", "free"]);
     assert_eq!(lines[1]["holders"][0]["label"], "ann");
-    assert!(lines[0]["seen_ms"].as_u64() <= lines[2]["seen_ms"].as_u64());
+    assert!(lines.is_sorted_by_key(|line| line["seen_ms"].as_u64()));
 
     let status = scene.status("job");
     assert_eq!(status["last_break"]["why"], "it hangs");
@@ -41,9 +43,9 @@ fn each_change_is_told() {
     drop((people, machine));
 }
 
-/// A store that goes away is told of once, and that it is there again.
+/// A name that nobody has used is free; a store that is not there is an error.
 #[test]
-fn a_store_that_does_not_answer_is_told_of() {
+fn what_is_not_there_is_told_apart() {
     let scene = Scene::new();
     assert!(scene.output(&["run", "job", "--", "true"]).status.success());
     let watching = scene.shell("watching", &["watch", "no-such-name"]);
