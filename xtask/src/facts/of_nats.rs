@@ -159,7 +159,11 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         id: "N11",
         edits: &[
-            edit(WITHDRAW, "let mut void = false;", ""),
+            edit(
+                WITHDRAW,
+                "let (mut void, mut refused) = (false, false);",
+                "let mut refused = false;",
+            ),
             edit(
                 WITHDRAW,
                 "_ if !void => {

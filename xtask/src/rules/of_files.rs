@@ -80,7 +80,7 @@ pub(crate) const OF_FILES: &[Switch] = &[
         rule: "F6",
         edits: &[edit(
             WITHDRAW,
-            "self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, b\"\").await?;
+            "self.mark(&mine.name, ClaimId::Exclusive(n), Part::Released, Bytes::new()).await?;
         Ok(if files",
             "for part in [Part::Record, Part::Mark] {
             let path = self.objects.path(&mine.name, ClaimId::Exclusive(n).key(part));
