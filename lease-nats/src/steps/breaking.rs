@@ -44,7 +44,8 @@ impl Nats {
     }
 
     async fn break_either(&self, name: &Name, nonce: Nonce) -> Result<Broken> {
-        // What a write would have left that was refused; a refusal is no proof that it did not.
+        // What the first write would have left that was refused: a refusal is no proof that it did not,
+        // and it may take place after the next look.
         let mut refused: Option<Epoch> = None;
         for _ in 0..TRIES {
             let place = self.read(name).await?;
@@ -53,7 +54,7 @@ impl Nats {
                     Some(Broken::NotThere) => return whose_doing(refused, place.epoch()),
                     Some(broken) => return Ok(broken),
                     None => {
-                        refused = Some(place.epoch());
+                        refused = refused.or(Some(place.epoch()));
                         continue;
                     }
                 }
@@ -62,7 +63,7 @@ impl Nats {
             if let Put::Done(_) = self.swap(place.seq, anchor, Leaves::Value).await? {
                 return Ok(Broken::Broken { epoch });
             }
-            refused = Some(epoch);
+            refused = refused.or(Some(epoch));
         }
         Err(self.busy())
     }
