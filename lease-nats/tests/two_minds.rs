@@ -57,20 +57,12 @@ async fn holds(store: &Nats) -> lease_core::Grant {
 }
 
 /// A writer's own release, refused by one and stored by the other.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_that_was_let_go_is_not_told_that_it_had_lost() {
-    let nodes = Server::cluster(OLDEST);
-    let urls: Vec<_> = nodes.iter().map(Server::url).collect();
-    let bucket = Bucket::at(&urls.join(","), 3).await;
-    let ann = support::eventually(|| async {
-        lease_nats::connect(bucket.options.clone().timeout(SECOND * 3)).await.ok()
-    })
-    .await;
+async fn a_writer_that_was_let_go_is_not_told_that_it_had_lost(bucket: &Bucket, ann: &Nats) {
     let mut refused = 0;
     for _ in 0..20 {
-        let held = acquire(&ann, &claim(&name("job"), Mode::Writer, TTL)).await;
+        let held = acquire(ann, &claim(&name("job"), Mode::Writer, TTL)).await;
         let key = format!("{}.w.{}", stem(&name("job")), held.holding.nonce);
-        let left_behind = LeftBehind::of(&bucket, &key).await;
+        let left_behind = LeftBehind::of(bucket, &key).await;
         let withdrawn = left_behind.meanwhile(ann.withdraw(&held.holding)).await;
         assert_eq!(withdrawn.unwrap(), Withdrawn::Removed);
         refused += left_behind.refused.load(Ordering::SeqCst);
@@ -78,7 +70,7 @@ async fn a_writer_that_was_let_go_is_not_told_that_it_had_lost() {
     assert!(refused > 0, "else this says nothing");
 
     // One that an operator broke is told so.
-    let held = acquire(&ann, &claim(&name("job"), Mode::Writer, TTL)).await;
+    let held = acquire(ann, &claim(&name("job"), Mode::Writer, TTL)).await;
     let note = BreakNote::new("op", "to see");
     bucket.connect().await.break_record(&name("job"), held.holding.nonce, &note).await.unwrap();
     assert_eq!(ann.withdraw(&held.holding).await.unwrap(), Withdrawn::NotThere);
@@ -95,6 +87,7 @@ async fn a_refusal_is_no_proof_that_nothing_was_stored() {
         lease_nats::connect(bucket.options.clone().timeout(SECOND * 3)).await.ok()
     })
     .await;
+    a_writer_that_was_let_go_is_not_told_that_it_had_lost(&bucket, &ann).await;
     let operator = bucket.connect().await;
     let left_behind = LeftBehind::of(&bucket, &format!("{}.x", stem(&name("job")))).await;
     let (mut unclear, mut known) = (0, 0);
