@@ -8,7 +8,7 @@ use lease_core::clock::{SystemClock, within};
 use serde_json::{Value, json};
 use testbed::FaultProxy;
 
-use super::server::{Server, ports};
+use super::server::{Server, ports_of_three};
 
 /// Three servers, each of which reaches each other one through a cable of its own.
 pub struct CutCluster {
@@ -53,7 +53,7 @@ impl CutCluster {
     }
 
     async fn once(version: Option<&str>) -> Self {
-        let (clients, routes) = (ports::<3>(), ports::<3>());
+        let (clients, routes) = ports_of_three();
         let mut cables = Vec::new();
         for from in 0..3 {
             for to in (0..3).filter(|to| *to != from) {

@@ -64,7 +64,7 @@ impl Server {
 
     /// Three of them that replicate.
     pub fn cluster(version: &str) -> Vec<Self> {
-        let (clients, routes) = (ports::<3>(), ports::<3>());
+        let (clients, routes) = ports_of_three();
         let all = routes.map(|port| format!("nats://127.0.0.1:{port}")).join(", ");
         let start = |index: usize| {
             let config = format!(
@@ -120,6 +120,12 @@ pub fn shared() -> &'static testbed::Server {
 /// One that a test may kill and start again.
 pub fn own() -> testbed::Server {
     testbed::nats::single().unwrap()
+}
+
+/// The ports of three servers, for clients and for each other. All at once, so that they differ.
+pub fn ports_of_three() -> ([u16; 3], [u16; 3]) {
+    let [a, b, c, d, e, f] = ports();
+    ([a, b, c], [d, e, f])
 }
 
 pub fn ports<const N: usize>() -> [u16; N] {
