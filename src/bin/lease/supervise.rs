@@ -182,7 +182,9 @@ impl Supervisor<'_> {
         let due = match &self.ending {
             Some(ending) if ending.is_idle => ending.kill_at.min(ask_at),
             Some(ending) => ending.kill_at,
-            None if self.is_doubtful() => believed_until.minus(self.what.grace).min(ask_at),
+            None if self.is_doubtful() && self.what.on_lost != OnLost::Keep => {
+                believed_until.minus(self.what.grace).min(ask_at)
+            }
             None => believed_until.min(ask_at),
         };
         let look = match self.status {
