@@ -14,8 +14,7 @@ mod system;
 
 pub use manual::ManualClock;
 pub use paused::PausedClock;
-pub(crate) use system::since_1970_ms;
-pub use system::{SystemClock, wall_clock_for_display};
+pub use system::{SystemClock, since_1970_ms, wall_clock_for_display};
 
 /// A moment on one clock's own line: the time since that clock's origin.
 ///

@@ -98,7 +98,7 @@ pub(crate) fn encode(what: &impl Serialize) -> Result<Bytes> {
 }
 
 /// Rounded up: whoever judges the record must not do so earlier than its holder stops to believe.
-fn whole_ms(ttl: Duration) -> u64 {
+pub(crate) fn whole_ms(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 

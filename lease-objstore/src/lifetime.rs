@@ -10,11 +10,11 @@ use bytes::Bytes;
 use lease_core::BreakNote;
 use serde::{Deserialize, Serialize};
 
-use crate::body::encode;
+use crate::body::{encode, whole_ms};
 
 /// What a mark says that has nothing else to say.
 pub(crate) fn of(ttl: Duration) -> lease_core::Result<Bytes> {
-    encode(&Told { ttl_ms: milliseconds(ttl) })
+    encode(&Told { ttl_ms: whole_ms(ttl) })
 }
 
 /// What the mark of a claim says that was broken.
@@ -25,7 +25,7 @@ pub(crate) fn of_broken(ttl: Duration, note: &BreakNote) -> lease_core::Result<B
         note: &'a BreakNote,
         ttl_ms: u64,
     }
-    encode(&Broken { note, ttl_ms: milliseconds(ttl) })
+    encode(&Broken { note, ttl_ms: whole_ms(ttl) })
 }
 
 /// The ttl that a mark tells, if it tells one.
@@ -37,10 +37,6 @@ pub(crate) fn told(mark: &[u8]) -> Option<Duration> {
 #[derive(Serialize, Deserialize)]
 struct Told {
     ttl_ms: u64,
-}
-
-fn milliseconds(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

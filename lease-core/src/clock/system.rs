@@ -62,8 +62,9 @@ fn since_boot() -> Duration {
     *latest
 }
 
-/// The time since 1970 by the wall clock, in milliseconds, to be shown to people.
-pub(crate) fn since_1970_ms() -> u64 {
+/// The time since 1970 by the wall clock, in milliseconds, to be shown to people. It decides nothing.
+#[must_use]
+pub fn since_1970_ms() -> u64 {
     let since_1970 = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
     since_1970.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

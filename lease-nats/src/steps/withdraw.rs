@@ -30,7 +30,7 @@ impl Nats {
                 None => self.read(&mine.name).await?,
             };
             // A refusal is no proof that nothing was stored (`two_minds`). Whoever else ends a granted
-            // exclusive raises the epoch.
+            // exclusive raises the epoch, but for one that has expired and that nobody has followed.
             if refused && there.is_free_under(mine.epoch) {
                 return Ok(Withdrawn::Removed);
             }

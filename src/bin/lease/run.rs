@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leasehold::clock::{SystemClock, within};
+use leasehold::clock::{SystemClock, since_1970_ms, within};
 use leasehold::{
     BreakNote, Clock, Coordinator, Lease, LossReason, Moment, Name, Released, Status, Timing,
 };
@@ -61,7 +61,7 @@ async fn hold_and_run(
         Some(ticket) => redeem(run, ticket, waiter).await?,
         None => acquire(run, name, timing, waiter).await?,
     };
-    let (granted, granted_ms) = (SystemClock.now(), show::since_1970_ms());
+    let (granted, granted_ms) = (SystemClock.now(), since_1970_ms());
     teller.granted(&lease);
     let waiter = Waiter { signals: &mut signals, teller, not_done: NOT_STARTED };
     let lease = begin(lease, waiter).await?;

@@ -229,12 +229,6 @@ fn since(ms: u64) -> Option<Duration> {
     wall_clock_for_display().duration_since(at).ok()
 }
 
-/// The time since 1970 by this machine's wall clock, in milliseconds.
-pub(crate) fn since_1970_ms() -> u64 {
-    let now = wall_clock_for_display().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-}
-
 /// A time for people: to a tenth of a second as long as that matters.
 pub(crate) fn span(time: Duration) -> String {
     if time < Duration::from_secs(10) {

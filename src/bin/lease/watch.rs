@@ -1,13 +1,13 @@
 //! `lease watch`: tells each change of some names, until it is ended.
 
 use futures::stream::{SelectAll, StreamExt};
-use leasehold::clock::wall_clock_for_display;
+use leasehold::clock::{since_1970_ms, wall_clock_for_display};
 use leasehold::{Coordinator, Error, Mode, Name, Result, Snapshot, State};
 use serde::Serialize;
 
 use crate::args::Watch;
 use crate::exit::{Failure, with_sources};
-use crate::show::{self, NameView, holder};
+use crate::show::{NameView, holder};
 use crate::tell::{print, print_json_line, say};
 
 /// A change, as a JSON line: what `status --json` shows, and when it was seen.
@@ -52,7 +52,7 @@ pub(crate) async fn watch(watch: Watch) -> Result<u8, Failure> {
 fn tell(watch: &Watch, name: &Name, seen: &Snapshot) -> Result<(), Failure> {
     if watch.json {
         let view = NameView::new(name.as_str(), seen);
-        return print_json_line(&Change { seen_ms: show::since_1970_ms(), name: &view });
+        return print_json_line(&Change { seen_ms: since_1970_ms(), name: &view });
     }
     let now = humantime::format_rfc3339_seconds(wall_clock_for_display());
     print(format!("{now}  {name}  {}", sentence(seen)))
