@@ -147,14 +147,15 @@ impl ObjStore {
         age >= ttl.map_or(UNTOLD, |ttl| ttl.saturating_mul(TTLS))
     }
 
-    /// The longest ttl that one of the marks of a claim tells whose file is gone.
+    /// The longest ttl that the marks of a claim tell whose file is gone; nothing if one of them tells
+    /// none or cannot be read, for that may be the longest.
     async fn told_by_marks(&self, name: &Name, id: ClaimId, files: &Files) -> Option<Duration> {
         let mut longest = None;
         for part in [Part::Killed, Part::Broken, Part::Released] {
             if files.parts.contains(&part) {
                 let path = self.objects.path(name, id.key(part));
-                let found = self.objects.read(&path).await.ok().flatten();
-                longest = longest.max(found.and_then(|(_, body)| lifetime::told(&body)));
+                let (_, body) = self.objects.read(&path).await.ok().flatten()?;
+                longest = longest.max(Some(lifetime::told(&body)?));
             }
         }
         longest

@@ -3,6 +3,7 @@
 use lease_core::{Backend, BreakNote, Holding, Revision};
 
 use crate::people::{SECOND, TTL, World, acquire, exclusive, file, name, writer};
+use crate::store::{Op, Then, no_answer};
 
 async fn marks(world: &World, end: &str) -> usize {
     let files = world.store.files().await;
@@ -40,7 +41,7 @@ async fn of_attempts_that_were_never_answered_they_go_after_a_few_ttls() {
 #[tokio::test]
 async fn of_a_broken_writer_they_go_after_a_few_of_its_ttls() {
     let world = World::new();
-    let (ann, operator) = (world.client().await, world.client().await);
+    let (ann, (operator, view)) = (world.client().await, world.connect().await);
     let anns = acquire(&ann, &writer()).await;
     let note = BreakNote::new("op", "it hangs");
     operator.break_record(&name(), anns.holding.nonce, &note).await.unwrap();
@@ -54,6 +55,13 @@ async fn of_a_broken_writer_they_go_after_a_few_of_its_ttls() {
     assert_eq!(marks(&world, ".brk").await, 1, "a late renewal of hers must find it");
 
     world.pass(SECOND * 60 + TTL);
+    view.hook(|op, path| match op {
+        Op::Get if path.as_ref().ends_with(".brk") => Then::Fail(no_answer()),
+        _ => Then::Go,
+    });
+    comes_and_goes().await;
+    assert_eq!(marks(&world, ".brk").await, 1, "how long it has to stay is not known");
+    view.unhook();
     comes_and_goes().await;
     assert_eq!(marks(&world, ".brk").await, 0);
     assert_eq!(operator.last_break(&name()).await.unwrap(), Some(note), "the note stays");
