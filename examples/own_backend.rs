@@ -160,4 +160,9 @@ mod suite {
     }
 
     lease_conformance::suite!(Bench);
+
+    #[test]
+    fn the_example_runs() -> Result<()> {
+        main()
+    }
 }

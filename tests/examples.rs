@@ -33,7 +33,6 @@ fn folder() -> (tempfile::TempDir, String) {
 #[case("drained_maintenance", &["maintenance waits for 2 writers", "ann: last piece", "bob: last piece", "maintenance is alone"])]
 #[case("fenced_writer", &["written by the first", "written by the second"])]
 #[case("fenced_object", &[])]
-#[case("own_backend", &["held under epoch"])]
 #[case("watch_for_loss", &["stopped: the lease was displaced"])]
 fn an_example_tells_what_it_shows(#[case] name: &str, #[case] told: &[&str]) {
     let (_folder, url) = folder();
