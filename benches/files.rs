@@ -2,22 +2,24 @@
 //!
 //! Borg's lock is replayed as the sequence of store operations that it makes for one exclusive
 //! acquire and release: list, store, list, load, list, load, list, load, delete, with a sleep of
-//! 10 ms between the first look and the second, which is there to let a racer show. Prints the
-//! medians and their ratios; the goal is a tenth of borg's with its sleep.
+//! 10 ms between the first look and the second, which is there to let a racer show. The goal is a
+//! tenth of borg's with its sleep. `flock(2)` and the crate `distributed-lock` take their turns where
+//! `LEASE_BENCH_PEERS` names the program of `benches/peers`, as `cargo xtask bench` does.
 //!
 //! Borg flushes nothing to disk, so its terms are those of the leases that are not durable. The
 //! durable ones, the default, wait for one flush for each exclusive, which on most disks takes longer
 //! than all else of the cycle; beside them is borg's sequence with its one file flushed.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]
-#![expect(clippy::print_stdout, reason = "its result is lines")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
 use leasehold::objstore::{Options, connect};
 use leasehold::{Coordinator, Mode};
+use measure::{Bench, Comparison, Other, Times};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -31,16 +33,16 @@ const A_TURN: usize = 10;
 /// What borg waits between its two looks, on local disks.
 const BORG_SLEEP: Duration = Duration::from_millis(10);
 
-fn main() {
-    // `cargo test --benches` runs this too; it is measured only when it is asked for.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        return;
-    }
+/// How many times as long borg is to take.
+const OF_BORG: f64 = 10.0;
+
+fn main() -> ExitCode {
+    let Some(bench) = Bench::start() else { return ExitCode::SUCCESS };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(measure());
+    runtime.block_on(measure(bench))
 }
 
-async fn measure() {
+async fn measure(mut bench: Bench) -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
     let leases = folder.path().join("leases");
     let durable = Arc::new(connect(Options::local(&leases)).await.unwrap());
@@ -50,38 +52,57 @@ async fn measure() {
     std::fs::create_dir(&locks).unwrap();
     let borg = LocalFileSystem::new_with_prefix(&locks).unwrap();
     let flushed = LocalFileSystem::new_with_prefix(&locks).unwrap().with_fsync(true);
+    let mut others = others(folder.path());
 
-    let mut times: [Vec<Duration>; 6] = Default::default();
-    for turn in (0..ROUNDS).flat_map(|_| 0..6) {
-        for _ in 0..A_TURN {
-            times[turn].push(match turn {
-                0 => cycle(&durable, "durable", Mode::Exclusive).await,
-                1 => cycle(&loose, "loose", Mode::Exclusive).await,
-                2 => cycle(&loose, "writers", Mode::Writer).await,
-                3 => borgs_cycle(&borg, Some(BORG_SLEEP)).await,
-                4 => borgs_cycle(&borg, None).await,
-                _ => borgs_cycle(&flushed, Some(BORG_SLEEP)).await,
-            });
+    let mut times: [Times; 6] = Default::default();
+    let mut theirs = vec![Times::default(); others.len()];
+    for _ in 0..ROUNDS {
+        for (turn, times) in times.iter_mut().enumerate() {
+            for _ in 0..A_TURN {
+                times.push(match turn {
+                    0 => cycle(&durable, "durable", Mode::Exclusive).await,
+                    1 => cycle(&loose, "loose", Mode::Exclusive).await,
+                    2 => cycle(&loose, "writers", Mode::Writer).await,
+                    3 => borgs_cycle(&borg, Some(BORG_SLEEP)).await,
+                    4 => borgs_cycle(&borg, None).await,
+                    _ => borgs_cycle(&flushed, Some(BORG_SLEEP)).await,
+                });
+            }
+        }
+        for (other, times) in others.iter_mut().zip(&mut theirs) {
+            times.extend(other.cycles("exclusive", A_TURN));
         }
     }
-    let [durable, loose, writer, slept, awake, flushed] = times.map(median);
-    println!("acquire and release in a folder, median of {}, in turn:", ROUNDS * A_TURN);
-    for (what, time) in [
-        ("exclusive, durable", durable),
-        ("exclusive, not durable", loose),
-        ("writer", writer),
-        ("borg's sequence, with its sleep", slept),
-        ("borg's sequence, without it", awake),
-        ("borg's sequence, flushed, with it", flushed),
-    ] {
-        let ratio = |other: Duration| other.as_secs_f64() / time.as_secs_f64();
-        println!(
-            "{what:<34} {:>8.3} ms   borg takes {:>6.1} times as long, without its sleep {:>5.2}",
-            time.as_secs_f64() * 1000.0,
-            ratio(slept),
-            ratio(awake)
-        );
+    let [durable, loose, writer, slept, awake, flushed] = times;
+    let place = "a folder";
+    bench.compares(
+        Comparison::new(place, "exclusive, flushed to disk", "leasehold", &durable)
+            .beside("borg's sequence, flushed, with its sleep", &flushed),
+    );
+    for (mode, ours) in [("exclusive", &loose), ("writer", &writer)] {
+        let what = format!("{mode}, not flushed");
+        let mut found = Comparison::new(place, &what, "leasehold", ours)
+            .at_least("borg's sequence, with its sleep", &slept, OF_BORG)
+            .beside("borg's sequence, without it", &awake);
+        if mode == "exclusive" {
+            for (other, times) in others.iter().zip(&theirs) {
+                found = found.beside(other.name(), times);
+            }
+        }
+        bench.compares(found);
     }
+    bench.end()
+}
+
+/// Other locks in a folder. None of them says who holds it, since when and for how long, none ends by
+/// itself on a machine that went away, and none has an epoch.
+fn others(folder: &std::path::Path) -> Vec<Other> {
+    let start = |name, which| {
+        let at = folder.join(which);
+        Other::start(name, "LEASE_BENCH_PEERS", &[which, at.to_str().unwrap()])
+    };
+    let all = [start("flock(2)", "flock"), start("distributed-lock 0.2, file", "file-lock")];
+    all.into_iter().flatten().collect()
 }
 
 async fn cycle(leases: &Coordinator, name: &str, mode: Mode) -> Duration {
@@ -110,9 +131,4 @@ async fn borgs_cycle(store: &LocalFileSystem, sleep: Option<Duration>) -> Durati
 
 async fn list(store: &LocalFileSystem) {
     let _: Vec<_> = store.list(Some(&Path::from("locks"))).try_collect().await.unwrap();
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
 }

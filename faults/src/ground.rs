@@ -89,6 +89,10 @@ impl Ground {
         // would be its fault, and no lease's.
         let gently = matches!(*servers, Servers::Azure(_));
         let Some(server) = servers.server(which) else { return Ok(()) };
+        if gently {
+            // It waits for requests that have begun, and the rest of one may be held up on its way.
+            self.links.iter().for_each(FaultProxy::reset);
+        }
         block_in_place(|| if gently { server.stop() } else { server.kill() })?;
         away.await;
         block_in_place(|| server.restart())

@@ -1,30 +1,32 @@
-//! What a lease costs beyond the requests that it makes: acquire and release, and a renewal, against
-//! the same publishes by hand, in turns, on one server. What a thousand renewals at once take,
+//! What a lease costs beyond the requests that it makes: acquire and release, a renewal and a
+//! confirmation, against the same publishes by hand, in turns, on one server. What a thousand renewals at once take,
 //! against one, and against as many publishes by hand at once, at several distances from the server. And how
 //! long it takes from a release to the grant of who waits for it.
 //!
 //! `cargo bench -p lease-nats --bench against_raw`
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is a failure")]
-#![expect(clippy::print_stdout, reason = "it shows what it measured")]
 
+use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lease_core::backend::{Renewed, Taken};
+use lease_core::backend::{Confirmed, Renewed, Taken};
 use lease_core::clock::SystemClock;
 use lease_core::{
     Backend, Claim, Clock, Coordinator, HolderInfo, Holding, Jitter, Mode, Name, Policy,
 };
 use lease_nats::{Nats, Options, connect};
+use measure::{Bench, Comparison, Curve, Figure, Line, Times, Wish};
 
 #[path = "../tests/support/distance.rs"]
 #[expect(unreachable_pub, reason = "the tests use it too")]
 mod distance;
 
 const ROUNDS: usize = 21;
+/// How many cycles each makes before it is the next one's turn.
 const EACH: usize = 400;
 /// The most that a lease may cost beyond its requests.
 const AT_MOST: f64 = 1.15;
@@ -67,6 +69,19 @@ impl Raw {
         let body = self.bodies[which].clone().into();
         let answer = self.client.request_with_headers(BY_HAND, headers, body).await;
         self.last = acknowledged(&answer.unwrap().payload);
+    }
+}
+
+impl Raw {
+    /// A probe that is stored only while what was published last is the last.
+    async fn probes(&self) {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Expected-Last-Subject-Sequence", self.last.to_string());
+        headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", BY_HAND);
+        headers.insert("Nats-TTL", "60s");
+        let probe = format!("{BY_HAND}.probe");
+        let answer = self.client.request_with_headers(probe, headers, "{}".into()).await;
+        acknowledged(&answer.unwrap().payload);
     }
 }
 
@@ -133,8 +148,9 @@ async fn renews(store: &Nats, mine: &mut [Holding]) -> Duration {
     took
 }
 
-/// What a thousand renewals at once take, against one, this far from the server, one way.
-async fn a_thousand_at_once(server: &str, away: Duration) -> f64 {
+/// What a thousand renewals at once take, one alone, and as many publishes by hand at once, this far
+/// from the server, one way.
+async fn a_thousand_at_once(server: &str, away: Duration) -> [Times; 3] {
     const LEASES: usize = 1000;
     const EACH: usize = 11;
     let url = distance::far(server, away).await;
@@ -146,19 +162,41 @@ async fn a_thousand_at_once(server: &str, away: Duration) -> f64 {
     let mut mine = futures::future::join_all(taken).await;
     let client = async_nats::connect(distance::far(server, away).await).await.unwrap();
     let body = last_of(&client, &names[0]).await;
-    let (mut all, mut one, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all, mut one, mut by_hand) = (Times::default(), Times::default(), Times::default());
     for _ in 0..EACH {
         one.push(renews(&store, &mut mine[..1]).await);
         all.push(renews(&store, &mut mine).await);
         by_hand.push(publishes_at_once(&client, &body, LEASES).await);
     }
-    let (all, one, by_hand) = (middle(all), middle(one), middle(by_hand));
-    let ratio = all.as_secs_f64() / one.as_secs_f64();
-    println!(
-        "{LEASES} renewals at once, {away:?} away: {all:?}, one {one:?}, ratio {ratio:.2}; as many publishes \
-         by hand at once {by_hand:?}"
-    );
-    ratio
+    [all, one, by_hand]
+}
+
+/// At several distances; the last is to keep to the wish.
+async fn at_distances(bench: &mut Bench, server: &str) {
+    let (mut ratios, mut by_hand) = (Vec::new(), Vec::new());
+    for away in AWAY {
+        let [all, one, hand] = a_thousand_at_once(server, away).await;
+        let place = format!("NATS, {away:?} away");
+        let found = Comparison::new(&place, "1000 renewals at once", "leasehold", &all);
+        let found = found.at_most("as many publishes by hand at once", &hand, AT_MOST);
+        bench.compares(found.beside("one renewal", &one));
+        ratios.push(all.median().as_secs_f64() / one.median().as_secs_f64());
+        by_hand.push(hand.median().as_secs_f64() / one.median().as_secs_f64());
+    }
+    let furthest = ratios.last().copied().unwrap_or(f64::NAN);
+    let place = format!("NATS, {:?} away", AWAY[AWAY.len() - 1]);
+    let found = Figure::new(&place, "1000 renewals at once, by one renewal", furthest, "times");
+    bench.counts(found.wish(Wish::AtMost(OF_A_THOUSAND)));
+    bench.draws(Curve {
+        title: "NATS: 1000 renewals at once, by how long one takes".to_owned(),
+        x: "ms to the server".to_owned(),
+        y: "times one renewal".to_owned(),
+        at: AWAY.map(|away| away.as_secs_f64() * 1e3).to_vec(),
+        lines: vec![
+            Line { name: "leasehold".to_owned(), values: ratios },
+            Line { name: "publishes by hand".to_owned(), values: by_hand },
+        ],
+    });
 }
 
 /// What as many publishes take that are sent before the first is answered.
@@ -174,11 +212,11 @@ async fn publishes_at_once(client: &Client, body: &[u8], many: usize) -> Duratio
 }
 
 /// From a release to the grant of somebody in another process, as good as, who waits for it.
-async fn hand_over(server: &str) {
+async fn hand_over(bench: &mut Bench, server: &str) {
     const EACH: usize = 200;
     let store = || async { Arc::new(connect(Options::new([server], "bench")).await.unwrap()) };
     let (ann, bob) = (Coordinator::new(store().await), Coordinator::new(store().await));
-    let mut took = Vec::new();
+    let mut took = Times::default();
     for round in 0..EACH {
         let name = format!("hand-over/{round}");
         let held = ann.exclusive(name.as_str()).acquire().await.unwrap();
@@ -195,84 +233,62 @@ async fn hand_over(server: &str) {
         took.push(lease.1.since(start));
         lease.0.release().await.unwrap();
     }
-    took.sort();
-    let (half, most) = (took[EACH / 2], took[EACH * 99 / 100]);
-    println!(
-        "hand-over, from the release to the grant: median {half:?}, 99 of 100 within {most:?}"
-    );
+    for (what, percent) in [("median", 50), ("99 of 100 within", 99)] {
+        let value = took.percentile(percent).as_secs_f64() * 1e6;
+        let what = format!("from a release to the grant of who waits, {what}");
+        bench.counts(Figure::new("NATS, one server", &what, value, "µs"));
+    }
 }
 
-fn middle(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-async fn timed(work: impl Future<Output = ()>) -> Duration {
-    let start = SystemClock.now();
-    work.await;
-    SystemClock.now().since(start) / u32::try_from(EACH).unwrap()
-}
-
-fn tell(what: &str, ours: Vec<Duration>, raw: Vec<Duration>) -> f64 {
-    let (ours, raw) = (middle(ours), middle(raw));
-    let ratio = ours.as_secs_f64() / raw.as_secs_f64();
-    println!("{what}: {ours:?}, its requests by hand {raw:?}, ratio {ratio:.2}");
-    ratio
-}
-
-/// How many times as long as their requests a lease's steps take; the larger one.
-async fn against_raw(place: &str, store: &Nats, client: Client) -> f64 {
+/// Ours and theirs by hand, in turns.
+async fn against_raw(bench: &mut Bench, place: &str, store: &Nats, client: Client) {
     let (name, held) = (Name::parse("job").unwrap(), Name::parse(place).unwrap());
     let mut raw = Raw::like(store, &name, client).await;
     let mut mine = takes(store, &held).await;
-    let (mut cycles, mut cycles_raw) = (Vec::new(), Vec::new());
-    let (mut renewals, mut renewals_raw) = (Vec::new(), Vec::new());
+    let mut times: [[Times; 2]; 3] = Default::default();
+    let [[cycles, cycles_raw], [renewals, renewals_raw], [looks, looks_raw]] = &mut times;
     for _ in 0..ROUNDS {
-        let ours = timed(async {
-            for _ in 0..EACH {
-                let holding = takes(store, &name).await;
-                store.withdraw(&holding).await.unwrap();
-            }
-        });
-        cycles.push(ours.await);
-        let by_hand = timed(async {
-            for _ in 0..EACH {
-                raw.publishes(0).await;
-                raw.publishes(1).await;
-            }
-        });
-        cycles_raw.push(by_hand.await);
-        let ours = timed(async {
-            for _ in 0..EACH {
-                renews(store, std::slice::from_mut(&mut mine)).await;
-            }
-        });
-        renewals.push(ours.await);
-        let by_hand = timed(async {
-            for _ in 0..EACH {
-                raw.publishes(0).await;
-            }
-        });
-        renewals_raw.push(by_hand.await);
+        let cycle = async || {
+            let holding = takes(store, &name).await;
+            store.withdraw(&holding).await.unwrap();
+        };
+        cycles.mean_of(EACH, cycle).await;
+        let by_hand = async || {
+            raw.publishes(0).await;
+            raw.publishes(1).await;
+        };
+        cycles_raw.mean_of(EACH, by_hand).await;
+        let renew = async || {
+            renews(store, std::slice::from_mut(&mut mine)).await;
+        };
+        renewals.mean_of(EACH, renew).await;
+        renewals_raw.mean_of(EACH, async || raw.publishes(0).await).await;
+        let confirm = async || {
+            let answer = store.confirm(&mine).await.unwrap();
+            assert!(matches!(answer, Confirmed::Held { .. }), "{answer:?}");
+        };
+        looks.mean_of(EACH, confirm).await;
+        looks_raw.mean_of(EACH, async || raw.probes().await).await;
     }
-    let cycle = tell(&format!("acquire and release, {place}"), cycles, cycles_raw);
-    cycle.max(tell(&format!("renew, {place}"), renewals, renewals_raw))
+    let place = format!("NATS, one server, its connection {place}");
+    for (what, [ours, by_hand]) in ["acquire and release", "renew", "confirm"].iter().zip(&times) {
+        let found = Comparison::new(&place, what, "leasehold", ours);
+        bench.compares(found.at_most("its requests by hand", by_hand, AT_MOST));
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> ExitCode {
+    let Some(mut bench) = Bench::start() else { return ExitCode::SUCCESS };
     let server = testbed::nats::single().unwrap();
     let options = Options::new([server.url()], "bench");
     let store = connect(options.clone().on_this_runtime()).await.unwrap();
     let client = async_nats::connect(server.url()).await.unwrap();
-    let here = against_raw("on this thread", &store, client).await;
+    against_raw(&mut bench, "on this thread", &store, client).await;
     let store = connect(options).await.unwrap();
-    let there = against_raw("on another thread", &store, on_its_own_thread(server.url())).await;
-    hand_over(server.url()).await;
-    let mut furthest = 0.0;
-    for away in AWAY {
-        furthest = a_thousand_at_once(server.url(), away).await;
-    }
-    assert!(here <= AT_MOST && there <= AT_MOST, "more than {AT_MOST}");
-    assert!(furthest <= OF_A_THOUSAND, "more than {OF_A_THOUSAND}");
+    let client = on_its_own_thread(server.url());
+    against_raw(&mut bench, "on another thread", &store, client).await;
+    hand_over(&mut bench, server.url()).await;
+    at_distances(&mut bench, server.url()).await;
+    bench.end()
 }

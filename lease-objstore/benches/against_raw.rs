@@ -1,19 +1,20 @@
 //! A lease in a bucket beside the bare requests that it makes, and beside borg's lock on the same
 //! server, in turn.
 //!
-//! `cargo bench -p lease-objstore --features aws --bench against_raw` starts SeaweedFS. It prints the
-//! medians and their ratios: an acquire and release is to cost at most 1.15 times its bare requests,
-//! and a fifth of borg's sequence of store operations, with the sleep of 10 ms that borg makes in
-//! it, at the most.
+//! `cargo bench -p lease-objstore --features aws --bench against_raw` starts SeaweedFS. A lease's steps
+//! are to cost at most 1.15 times their bare requests, and an acquire and release a fifth of borg's
+//! sequence of store operations, with the sleep of 10 ms that borg makes in it, at the most.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]
-#![expect(clippy::print_stdout, reason = "its result is lines")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lease_core::{Coordinator, Jitter, Mode};
+use lease_core::backend::{Confirmed, Renewed, Taken};
+use lease_core::{Backend, Claim, Coordinator, HolderInfo, Holding, Jitter, Mode, Name, Policy};
 use lease_objstore::{Options, connect};
+use measure::{Bench, Comparison, Times};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use testbed::s3::S3;
@@ -27,15 +28,17 @@ const A_TURN: usize = 5;
 /// What borg waits between its two looks.
 const BORG_SLEEP: Duration = Duration::from_millis(10);
 
-fn main() {
-    // `cargo test --benches` runs this too; it is measured only when it is asked for.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        return;
-    }
+/// The most that a lease may cost beyond its requests.
+const AT_MOST: f64 = 1.15;
+/// How many times as long borg is to take.
+const OF_BORG: f64 = 5.0;
+
+fn main() -> ExitCode {
+    let Some(bench) = Bench::start() else { return ExitCode::SUCCESS };
     let server = S3::shared().unwrap();
     server.create_bucket("leases").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(measure(&server));
+    runtime.block_on(measure(bench, &server))
 }
 
 fn options(server: &S3, prefix: &str) -> Options {
@@ -48,47 +51,113 @@ fn options(server: &S3, prefix: &str) -> Options {
     Options::parse(&url).unwrap().credentials(server.key_id(), server.secret()).unwrap()
 }
 
-async fn measure(server: &S3) {
-    let leases = Coordinator::new(Arc::new(connect(options(server, "leases")).await.unwrap()));
+async fn measure(mut bench: Bench, server: &S3) -> ExitCode {
+    let store = Arc::new(connect(options(server, "leases")).await.unwrap());
+    let leases = Coordinator::new(store.clone());
     let raw = options(server, "raw").object_store().await.unwrap();
     let folder = |name: &str| Path::from(format!("{name}-{}", Jitter::system().nonce()));
     let (exclusive, writer, borg) = (folder("x"), folder("s"), folder("borg"));
+    let mut held = Held::begin(&*store).await;
+    let beat = folder("held").join("x-1");
+    raw.put(&beat, body()).await.unwrap();
 
-    let mut times: [Vec<Duration>; 6] = Default::default();
+    let mut times: [Times; 10] = Default::default();
     let mut number = 0;
-    for turn in (0..ROUNDS).flat_map(|_| 0..6) {
+    let subjects = times.len();
+    for turn in (0..ROUNDS).flat_map(|_| 0..subjects) {
         for _ in 0..A_TURN {
             number += 1;
-            times[turn].push(match turn {
+            let start = Instant::now();
+            let took = match turn {
                 0 => cycle(&leases, "alone", Mode::Exclusive).await,
                 1 => bare_exclusive(&*raw, &exclusive, number).await,
                 2 => cycle(&leases, "shared", Mode::Writer).await,
                 3 => bare_writer(&*raw, &writer, number).await,
                 4 => borgs(&*raw, &borg, Some(BORG_SLEEP)).await,
-                _ => borgs(&*raw, &borg, None).await,
-            });
+                5 => borgs(&*raw, &borg, None).await,
+                6 => timed(start, held.renews(&*store)).await,
+                7 => timed(start, bare_renewal(&*raw, &beat)).await,
+                8 => timed(start, held.confirms(&*store)).await,
+                _ => timed(start, list(&*raw, &folder_of(&beat))).await,
+            };
+            times[turn].push(took);
         }
     }
-    let [exclusive, bare_exclusive, writer, bare_writer, slept, awake] = times.map(median);
-    println!("acquire and release on SeaweedFS, median of {}, in turn:", ROUNDS * A_TURN);
-    for (what, time, bare) in
+    let place = "SeaweedFS, by S3";
+    let [
+        exclusive,
+        bare_exclusive,
+        writer,
+        bare_writer,
+        slept,
+        awake,
+        renew,
+        bare_renewal,
+        confirm,
+        look,
+    ] = times;
+    for (mode, ours, bare) in
         [("exclusive", exclusive, bare_exclusive), ("writer", writer, bare_writer)]
     {
-        println!(
-            "{what:<10} {:>7.3} ms   its bare requests {:>7.3} ms   ratio {:.2}   borg takes {:.2} times as \
-             long, without its sleep {:.2}",
-            milliseconds(time),
-            milliseconds(bare),
-            ratio(time, bare),
-            ratio(slept, time),
-            ratio(awake, time),
-        );
+        let what = format!("{mode}, acquire and release");
+        let found = Comparison::new(place, &what, "leasehold", &ours)
+            .at_most("its bare requests", &bare, AT_MOST)
+            .at_least("borg's sequence, with its sleep", &slept, OF_BORG)
+            .beside("borg's sequence, without it", &awake);
+        bench.compares(found);
     }
-    println!(
-        "borg       {:>7.3} ms   without its sleep {:>7.3} ms",
-        milliseconds(slept),
-        milliseconds(awake)
-    );
+    for (what, ours, bare) in [("renew", renew, bare_renewal), ("confirm", confirm, look)] {
+        let found = Comparison::new(place, what, "leasehold", &ours);
+        bench.compares(found.at_most("its bare requests", &bare, AT_MOST));
+    }
+    bench.end()
+}
+
+/// A lease that is held all the time.
+struct Held(Holding);
+
+impl Held {
+    async fn begin(store: &dyn Backend) -> Self {
+        let claim = Claim {
+            name: Name::parse("held").unwrap(),
+            nonce: Jitter::system().nonce(),
+            mode: Mode::Exclusive,
+            ttl: Duration::from_secs(3600),
+            info: Arc::new(HolderInfo::of_this_process().build().unwrap()),
+        };
+        match store.take(&claim, None, &Policy::expired()).await.unwrap() {
+            Taken::Granted(grant) => Self(grant.holding),
+            other => panic!("it is free: {other:?}"),
+        }
+    }
+
+    async fn renews(&mut self, store: &dyn Backend) {
+        let due = self.0.next_beat();
+        match store.renew(std::slice::from_ref(&due)).await.remove(0).unwrap() {
+            Renewed::Renewed { revision, .. } => self.0 = due.acknowledged(revision),
+            Renewed::Lost(reason) => panic!("it is held: {reason:?}"),
+        }
+    }
+
+    async fn confirms(&self, store: &dyn Backend) {
+        let answer = store.confirm(&self.0).await.unwrap();
+        assert!(matches!(answer, Confirmed::Held { .. }), "{answer:?}");
+    }
+}
+
+async fn timed(start: Instant, work: impl Future<Output = ()>) -> Duration {
+    work.await;
+    start.elapsed()
+}
+
+/// A put and the look behind it.
+async fn bare_renewal(store: &dyn ObjectStore, beat: &Path) {
+    store.put(beat, body()).await.unwrap();
+    list(store, &folder_of(beat)).await;
+}
+
+fn folder_of(path: &Path) -> Path {
+    Path::from_iter(path.parts().take(path.parts().count() - 1))
 }
 
 async fn cycle(leases: &Coordinator, name: &str, mode: Mode) -> Duration {
@@ -153,17 +222,4 @@ async fn borgs(store: &dyn ObjectStore, folder: &Path, sleep: Option<Duration>) 
 
 async fn list(store: &dyn ObjectStore, folder: &Path) {
     store.list_with_delimiter(Some(folder)).await.unwrap();
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
-fn ratio(a: Duration, b: Duration) -> f64 {
-    a.as_secs_f64() / b.as_secs_f64()
 }

@@ -7,17 +7,21 @@ use futures::stream;
 use lease_core::clock::SystemClock;
 use lease_core::{Clock, Holding, Mode};
 use lease_mongo::Mongo;
+use measure::{Bench, Curve, Figure, Line, Times};
 
 use crate::ours::{begins, renewed};
 
+/// How many writers there are, one crowd after the other.
+const COUNTS: [usize; 3] = [10, 100, 1000];
 /// Renewals that are under way at the same time, where all go as fast as they can.
 const AT_ONCE: usize = 32;
 /// The time between two renewals of one writer, where they go at their pace: a ttl of 15 s.
 const EVERY: Duration = Duration::from_secs(5);
 
-pub(crate) async fn crowd(store: &Mongo) {
+pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &Mongo) {
     let mut writers: Vec<Holding> = Vec::new();
-    for count in [10, 100, 1000] {
+    let (mut halves, mut mosts) = (Vec::new(), Vec::new());
+    for count in COUNTS {
         let joins = (writers.len()..count).map(|_| begins(store, "crowd", Mode::Writer));
         writers.extend(stream::iter(joins).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
 
@@ -25,16 +29,31 @@ pub(crate) async fn crowd(store: &Mongo) {
         let renewals = writers.iter().map(|one| timed(store, one, Duration::ZERO));
         let renewals = stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
         let rate = count as f64 / SystemClock.now().since(start).as_secs_f64();
-        let told = tell(&mut writers, renewals);
-        println!("{count} writers, {AT_ONCE} renewals at once: {rate:.0}/s, {told}");
+        let what = format!("{count} writers of one name, renewals with {AT_ONCE} under way");
+        bench.counts(Figure::new(place, &what, rate.round(), "a second"));
+        take(&mut writers, renewals);
 
         let every = EVERY / u32::try_from(count).unwrap();
         let due = (0_u32..).map(|i| every * i);
         let renewals = writers.iter().zip(due).map(|(one, due)| timed(store, one, due));
         let renewals = futures::future::join_all(renewals).await;
-        let told = tell(&mut writers, renewals);
-        println!("{count} writers, each once in {EVERY:?}: {told}");
+        let took = take(&mut writers, renewals);
+        let at = |percent| took.percentile(percent).as_secs_f64() * 1e3;
+        halves.push(at(50));
+        mosts.push(at(99));
     }
+    bench.draws(Curve {
+        title: format!(
+            "{place}: a renewal beside other writers of its name, each once in {EVERY:?}"
+        ),
+        x: "writers".to_owned(),
+        y: "ms".to_owned(),
+        at: COUNTS.map(|count| count as f64).to_vec(),
+        lines: vec![
+            Line { name: "p50".to_owned(), values: halves },
+            Line { name: "p99".to_owned(), values: mosts },
+        ],
+    });
 }
 
 /// One renewal that is due after this time, counted from then.
@@ -45,10 +64,9 @@ async fn timed(store: &Mongo, held: &Holding, due: Duration) -> (Duration, Holdi
     (SystemClock.now().since(due), held)
 }
 
-fn tell(writers: &mut Vec<Holding>, renewals: Vec<(Duration, Holding)>) -> String {
-    let (mut took, next): (Vec<_>, Vec<_>) = renewals.into_iter().unzip();
+/// Goes on with what was renewed; how long each took.
+fn take(writers: &mut Vec<Holding>, renewals: Vec<(Duration, Holding)>) -> Times {
+    let (took, next): (Times, Vec<_>) = renewals.into_iter().unzip();
     *writers = next;
-    took.sort();
-    let at = |percent: usize| took[(took.len() - 1) * percent / 100];
-    format!("p50={:?} p99={:?} max={:?}", at(50), at(99), at(100))
+    took
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use lease_core::backend::{Joined, Renewed, Taken};
+use lease_core::backend::{Confirmed, Joined, Renewed, Taken};
 use lease_core::{Backend, Claim, HolderInfo, Holding, Jitter, Mode, Name, Policy};
 use lease_mongo::Mongo;
 
@@ -27,6 +27,11 @@ impl Ours {
 
     pub(crate) async fn renew(&mut self) {
         self.held = renewed(&self.store, &self.held).await.unwrap();
+    }
+
+    pub(crate) async fn confirm(&self) {
+        let answer = self.store.confirm(&self.held).await.unwrap();
+        assert!(matches!(answer, Confirmed::Held { .. }), "{answer:?}");
     }
 
     /// What is held, as of its last renewal.

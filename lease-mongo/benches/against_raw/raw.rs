@@ -20,6 +20,7 @@ pub(crate) struct Raw {
     writer: Overheard,
     exclusive: Overheard,
     renewal: Document,
+    confirmation: Document,
 }
 
 /// The commands of one nonce.
@@ -71,6 +72,10 @@ impl Raw {
             let commands = commands.into_iter().map(ours_alone).collect();
             lives.push(Overheard { nonce: holding.nonce.to_string(), commands });
         }
+        let looked_at = begins(&store, "looked at", Mode::Exclusive).await;
+        sent();
+        store.confirm(&looked_at).await.unwrap();
+        let confirmation = ours_alone(sent().remove(0));
         let mut many = Vec::new();
         for i in 0..100 {
             many.push(begins(&store, &format!("many/{i}"), Mode::Writer).await.next_beat());
@@ -84,7 +89,7 @@ impl Raw {
         let bare = database.collection("bare");
         let exclusive = lives.pop().unwrap();
         let writer = lives.pop().unwrap();
-        Self { database, bare, writer, exclusive, renewal: ours_alone(renewal) }
+        Self { database, bare, writer, exclusive, renewal: ours_alone(renewal), confirmation }
     }
 
     /// So many lives, each with a nonce of its own.
@@ -140,7 +145,7 @@ impl Raw {
     }
 
     /// Sends them one after the other; each must have changed its document.
-    pub(crate) async fn send(&self, commands: Vec<Document>) {
+    pub(crate) async fn send(&self, commands: impl Iterator<Item = Document>) {
         for command in commands {
             let answer = self.database.run_command(command).await.unwrap();
             let changed = match answer.get_document("lastErrorObject") {
@@ -149,6 +154,12 @@ impl Raw {
             };
             assert!(changed, "{answer}");
         }
+    }
+
+    /// Looks at a lease that somebody holds.
+    pub(crate) async fn confirm(&self) {
+        let answer = self.database.run_command(self.confirmation.clone()).await.unwrap();
+        assert!(answer.get_document("cursor").is_ok(), "{answer}");
     }
 
     /// The least: a field is set if it is free, and freed again.

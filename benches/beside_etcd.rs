@@ -1,0 +1,63 @@
+//! A lease that nobody else wants, beside etcd's lock: for scale, since it is a service of its own.
+//!
+//! `cargo xtask bench --only beside_etcd` starts etcd, where it is installed, and builds the program of
+//! `benches/peers`. Each store is one server on this machine, which flushes what it acknowledges.
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]
+#![expect(clippy::disallowed_methods, reason = "it measures real time")]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use leasehold::connect;
+use measure::{Bench, Comparison, Other, Times};
+use testbed::s3::S3;
+
+const ROUNDS: usize = 15;
+/// How many cycles each makes before it is the next one's turn.
+const A_TURN: usize = 20;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Some(mut bench) = Bench::start() else { return ExitCode::SUCCESS };
+    let endpoint = std::env::var("LEASE_BENCH_ETCD").unwrap_or_default();
+    let etcd = Other::start("etcd's lock", "LEASE_BENCH_PEERS", &["etcd-lock", &endpoint]);
+    let Some(mut etcd) = etcd.filter(|_| !endpoint.is_empty()) else {
+        return bench.end();
+    };
+    let mongo = testbed::mongo::ReplicaSet::start(1).unwrap();
+    let nats = testbed::nats::single().unwrap();
+    let s3 = S3::start().unwrap();
+    s3.create_bucket("leases").unwrap();
+    let login = format!("access_key_id={}&secret_access_key={}", s3.key_id(), s3.secret());
+    let folder = tempfile::tempdir().unwrap();
+    let stores = [
+        ("NATS", format!("{}/bench", nats.url())),
+        ("MongoDB", mongo.url().replacen("/?", "/bench?", 1)),
+        ("a folder", format!("file://{}/leases", folder.path().display())),
+        (
+            "SeaweedFS, by S3",
+            format!("s3://leases/here?region={}&endpoint={}&{login}", s3.region(), s3.url()),
+        ),
+    ];
+    let mut all = Vec::new();
+    for (store, url) in stores {
+        all.push((store, connect(&url).await.unwrap(), Times::default()));
+    }
+    let mut theirs = Times::default();
+    for _ in 0..ROUNDS {
+        for (_, leases, times) in &mut all {
+            for _ in 0..A_TURN {
+                let start = Instant::now();
+                leases.exclusive("job").acquire().await.unwrap().release().await.unwrap();
+                times.push(start.elapsed());
+            }
+        }
+        theirs.extend(etcd.cycles("exclusive", A_TURN));
+    }
+    for (store, _, times) in &all {
+        let place = format!("one server each, {store}");
+        let found = Comparison::new(&place, "exclusive, acquire and release", "leasehold", times);
+        bench.compares(found.beside(etcd.name(), &theirs));
+    }
+    bench.end()
+}
