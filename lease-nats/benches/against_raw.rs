@@ -3,7 +3,7 @@
 //! against one, and against as many publishes by hand at once, at several distances from the server. And how
 //! long it takes from a release to the grant of who waits for it.
 //!
-//! `cargo bench -p lease-nats --bench against_raw`
+//! `cargo bench -p lease-nats --bench nats_against_raw`
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is a failure")]
 
 use std::process::ExitCode;

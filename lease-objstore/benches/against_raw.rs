@@ -1,7 +1,7 @@
 //! A lease in a bucket beside the bare requests that it makes, and beside borg's lock on the same
 //! server, in turn.
 //!
-//! `cargo bench -p lease-objstore --features aws --bench against_raw` starts SeaweedFS. A lease's steps
+//! `cargo bench -p lease-objstore --features aws --bench objstore_against_raw` starts SeaweedFS. A lease's steps
 //! are to cost at most 1.15 times their bare requests, and an acquire and release a fifth of borg's
 //! sequence of store operations, with the sleep of 10 ms that borg makes in it, at the most.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]

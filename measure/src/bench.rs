@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
 
-use crate::{Comparison, Curve, Figure, Finding};
+use crate::{Comparison, Curve, End, Figure, Finding};
 
 /// The variable that names the file to which findings are added, each a line of JSON.
 pub const OUT: &str = "LEASE_BENCH_OUT";
@@ -60,11 +60,12 @@ impl Bench {
 
     /// Ends with failure if a wish did not come true.
     #[must_use]
-    pub fn end(self) -> ExitCode {
-        for miss in &self.misses {
-            println!("missed: {miss}");
-        }
-        if self.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    pub fn end(mut self) -> ExitCode {
+        let misses = std::mem::take(&mut self.misses);
+        misses.iter().for_each(|miss| println!("missed: {miss}"));
+        let code = if misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        self.keep(&Finding::End(End { misses }));
+        code
     }
 
     fn keep(&mut self, found: &Finding) {

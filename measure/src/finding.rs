@@ -14,6 +14,15 @@ pub enum Finding {
     Figure(Figure),
     /// How something grows.
     Curve(Curve),
+    /// The bench came to its end, and missed so much.
+    End(End),
+}
+
+/// The end of a bench.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct End {
+    /// The wishes that did not come true.
+    pub misses: Vec<String>,
 }
 
 /// How long one thing takes beside others that do the same, in turns on one server.

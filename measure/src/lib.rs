@@ -28,7 +28,7 @@ mod process;
 mod times;
 
 pub use bench::{Bench, OUT};
-pub use finding::{Comparison, Curve, Figure, Finding, Line, Row, Wish};
+pub use finding::{Comparison, Curve, End, Figure, Finding, Line, Row, Wish};
 pub use other::Other;
 pub use process::Usage;
 pub use times::{Times, shown};

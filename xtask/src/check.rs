@@ -33,12 +33,3 @@ pub(crate) fn deny(if_installed: bool) -> Result<(), Failure> {
     }
     Err(Failure::Rule(missing.to_owned()))
 }
-
-/// All benchmarks, or one by the name of its file.
-pub(crate) fn bench(only: Option<&str>) -> Result<(), Failure> {
-    heading("benchmarks");
-    match only {
-        Some(name) => run(cargo(&["bench", "--workspace", "--all-features", "--bench", name])),
-        None => run(cargo(&["bench", "--workspace", "--all-features", "--benches"])),
-    }
-}

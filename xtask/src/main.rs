@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "chores talk to a person at a terminal")]
 #![expect(clippy::print_stderr, reason = "chores talk to a person at a terminal")]
 
+mod bench;
 mod check;
 mod facts;
 mod faults;
@@ -86,11 +87,15 @@ enum Chore {
         #[arg(long)]
         if_installed: bool,
     },
-    /// The benchmarks
+    /// The benchmarks, on servers that they start, beside others where these can be had; writes
+    /// BENCHMARKS.md
     Bench {
-        /// One of them, by the name of its file
-        #[arg(long, value_name = "NAME")]
-        only: Option<String>,
+        /// One of them, or more: the others' last findings stay
+        #[arg(long, value_name = "NAME", value_enum)]
+        only: Vec<bench::Subject>,
+        /// Prints what all of them found, as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Finds or installs every server that the tests start
     Servers,
@@ -133,7 +138,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Rules { only } => rules::switch_off(only.as_deref()),
         Chore::Model { large } => model::check(*large),
         Chore::Deny { if_installed } => check::deny(*if_installed),
-        Chore::Bench { only } => check::bench(only.as_deref()),
+        Chore::Bench { only, json } => bench::run(only, *json),
         Chore::Servers => servers(),
     }
 }

@@ -1,0 +1,70 @@
+//! Those who are measured beside ours, as far as they can be had here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::aside;
+use super::etcd::Etcd;
+use crate::step::{Failure, cargo};
+
+/// The leases of the Python package of that name, in the version that was looked at.
+const SEED: &str = "httk-store==2.1.4";
+/// Pythons that it runs with.
+const PYTHONS: [&str; 4] = ["python3.14", "python3.13", "python3.12", "python3"];
+
+/// Programs and servers of others.
+pub(super) struct Others {
+    seed: Option<PathBuf>,
+    peers: PathBuf,
+    etcd: Option<Etcd>,
+}
+
+impl Others {
+    /// Builds and installs them, and says of each that cannot be had why.
+    pub(super) fn prepare(target: &Path) -> Result<Self, Failure> {
+        let seed = seed(&target.join("bench").join("httk-store"));
+        if seed.is_none() {
+            eprintln!("httk-store is not measured: it needs Python 3.12 or later, with venv");
+        }
+        let etcd = Etcd::start();
+        if etcd.is_none() {
+            eprintln!("etcd is not measured: there is none on PATH (Debian: etcd-server)");
+        }
+        Ok(Self { seed, peers: peers(target)?, etcd })
+    }
+
+    /// What tells the benches of them.
+    pub(super) fn variables(&self) -> Vec<(&'static str, PathBuf)> {
+        let seed = self.seed.iter().map(|python| ("LEASE_BENCH_SEED", python.clone()));
+        let etcd = self.etcd.iter().map(|etcd| ("LEASE_BENCH_ETCD", etcd.endpoint.clone().into()));
+        seed.chain(etcd).chain([("LEASE_BENCH_PEERS", self.peers.clone())]).collect()
+    }
+}
+
+/// The locks of other makers: a workspace of their own, so that they never enter our lock file.
+fn peers(target: &Path) -> Result<PathBuf, Failure> {
+    let target = target.join("peers");
+    let manifest = ["--manifest-path", "benches/peers/Cargo.toml"];
+    let mut command = cargo(&[&["build", "--release", "--locked"], &manifest[..]].concat());
+    aside(command.env("CARGO_TARGET_DIR", &target))?;
+    Ok(target.join("release").join("peers"))
+}
+
+/// An interpreter that has the seed's package.
+fn seed(folder: &Path) -> Option<PathBuf> {
+    let python = folder.join("bin").join("python");
+    let has_it = |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store"]));
+    if has_it(&python) {
+        return Some(python);
+    }
+    let fits = "import sys; sys.exit(sys.version_info < (3, 12))";
+    let known = PYTHONS.into_iter().find(|it| succeeds(Command::new(it).args(["-c", fits])))?;
+    aside(Command::new(known).args(["-m", "venv"]).arg(folder)).ok()?;
+    aside(Command::new(&python).args(["-m", "pip", "install", "--quiet", SEED])).ok()?;
+    has_it(&python).then_some(python)
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
