@@ -66,6 +66,18 @@ async fn an_exclusive_costs_one_request_for_each_step() {
 }
 
 #[tokio::test]
+async fn the_page_of_costs_is_true() {
+    let store = open(shared().url()).await;
+    let mut before = 0;
+    let since = || {
+        let made = store.requests() - before;
+        before += made;
+        usize::try_from(made).expect("a few")
+    };
+    assert_eq!(measure::costs::measured(&store, since).await, measure::costs::told("NATS"));
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_know_the_name_looks_first() {
     let bucket = Bucket::at(shared().url(), 1).await;
     let (ann, bob) = (bucket.connect().await, bucket.connect().await);

@@ -22,6 +22,7 @@
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 mod bench;
+pub mod costs;
 mod finding;
 mod other;
 mod process;

@@ -73,6 +73,13 @@ async fn each_step_is_one_request() {
     assert_eq!(wire.names(), ["findAndModify"], "an eviction is one request");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_costs_is_true() {
+    let (mongo, wire) = client().await;
+    let costs = measure::costs::measured(&mongo, || wire.sent().len()).await;
+    assert_eq!(costs, measure::costs::told("MongoDB"));
+}
+
 /// The short form of a step is a part of the whole one: what it leaves open is decided by the whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_unusual_case_is_a_second_request() {

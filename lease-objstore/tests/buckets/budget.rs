@@ -68,6 +68,13 @@ async fn costs<S: Server>() {
 }
 
 #[tokio::test]
+async fn the_page_of_costs_is_true() {
+    let (store, count) = counted::<Seaweed>().await;
+    let since = || count.take().split_whitespace().count();
+    assert_eq!(measure::costs::measured(&store, since).await, measure::costs::told("bucket"));
+}
+
+#[tokio::test]
 async fn on_s3() {
     costs::<Seaweed>().await;
 }

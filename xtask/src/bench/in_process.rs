@@ -10,9 +10,11 @@ use super::{keep, wrong};
 use crate::step::Failure;
 
 /// What is wished of each, in nanoseconds.
-const WISHES: [(&str, f64); 4] = [
+const WISHES: [(&str, f64); 6] = [
     ("exclusive: acquire and release", 5_000.0),
     ("writer: acquire and release", 5_000.0),
+    ("exclusive: acquire and release, keeper on this runtime", 5_000.0),
+    ("writer: acquire and release, keeper on this runtime", 5_000.0),
     ("check", 50.0),
     ("guard", 20_000.0),
 ];
