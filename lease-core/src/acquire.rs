@@ -84,13 +84,14 @@ impl Acquire {
         self
     }
 
-    /// Sets the durations of this lease.
+    /// Sets the durations of this lease; those of the coordinator unless it is said.
     pub const fn timing(mut self, timing: Timing) -> Self {
         self.timing = timing;
         self
     }
 
-    /// Sets what may be done about records whose holders seem gone.
+    /// Sets what may be done about records whose holders seem gone; what the coordinator was told
+    /// unless it is said.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -104,7 +105,7 @@ impl Acquire {
         self
     }
 
-    /// Sets who asks, for people and tools.
+    /// Sets who asks, for people and tools; whom the coordinator was told unless it is said.
     pub fn info(mut self, info: HolderInfo) -> Self {
         self.info = Arc::new(info);
         self
@@ -127,18 +128,29 @@ impl Acquire {
     ///
     /// # Errors
     ///
-    /// - [`Error::Held`] if another holds it, or its writers did not end, for as long as to wait.
-    /// - [`Error::Unavailable`] if the store did not answer for that long.
-    /// - [`Error::WouldDeadlock`] if this coordinator itself holds the name as a writer.
-    /// - [`Error::Lost`] if somebody broke our own exclusive while it drained.
-    /// - [`Error::Cancelled`], [`Error::Misconfigured`] and [`Error::Unsupported`], as soon as what
-    ///   the last try may have left is withdrawn, or a call timeout has passed.
+    /// The first two come after the time to [wait](Self::wait), the others as soon as they are
+    /// known:
     ///
-    /// After any of them nothing of ours is left in the store, or will be for longer than a ttl if
-    /// the store does not answer.
+    /// - [`Error::Held`] if another holds it, or its writers did not end: do other work, or ask
+    ///   again.
+    /// - [`Error::Unavailable`] if the store did not answer: ask again, each time after a longer
+    ///   pause.
+    /// - [`Error::WouldDeadlock`] if this coordinator itself holds the name as a writer: release
+    ///   that lease first.
+    /// - [`Error::Lost`] if somebody broke our own exclusive while it drained: see
+    ///   [who and why](Coordinator::last_break) before it is asked for again.
+    /// - [`Error::Cancelled`] by the token of [`cancelled_by`](Self::cancelled_by): there is
+    ///   nothing to do.
+    /// - [`Error::Misconfigured`] if the name is not valid, the store cannot keep the durations,
+    ///   refuses access or is not set up for leases, or the keeper cannot be started: a person has
+    ///   to change what it names.
+    /// - [`Error::Unsupported`] if this kind of store can never do it: use another one.
     ///
-    /// A store that does not answer is told as that within four call timeouts
-    /// ([`Timing::call_timeout`]) and the time of one more to withdraw, after the time to wait.
+    /// After any of them nothing of ours is left in the store: what the last try may have left is
+    /// withdrawn first. If the store does not answer, it ends by itself within a ttl.
+    ///
+    /// One try takes no longer than four call timeouts, and the withdrawal than one, after the time
+    /// to wait ([`Timing::call_timeout`]: a quarter of the ttl by default, at most 10 s).
     ///
     /// # Cancel safety
     ///
@@ -201,8 +213,9 @@ impl Acquire {
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and `work` was not called; [`Error::Lost`] also if the lease was
-    /// lost before `work` had ended. It was dropped at its last await then.
+    /// As of [`acquire`](Self::acquire), and `work` was not called; [`Error::Lost`] also if the
+    /// lease was lost before `work` had ended. It was dropped at its last await then, and what it
+    /// had sent by then may have landed.
     ///
     /// # Cancel safety
     ///

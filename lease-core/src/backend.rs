@@ -4,10 +4,15 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use crate::record::{
-    BreakNote, Claim, Grant, Holding, Judged, Revision, Snapshot, Standing, Target,
+use crate::record::{BreakNote, Claim, Holding, Judged, Snapshot, Target};
+use crate::{Capabilities, Error, HolderInfo, Name, Policy, Result, handshake};
+
+mod answers;
+
+pub use answers::{
+    Broken, Committed, Confirmed, Draining, Evicted, Installed, Joined, Registered, Renewed, Taken,
+    Withdrawn,
 };
-use crate::{Capabilities, Epoch, Error, HolderInfo, LossReason, Name, Policy, Result, handshake};
 
 /// A store that can hold leases.
 ///
@@ -73,19 +78,27 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// Shows all that the store holds of `name`, as of no earlier than the call.
     ///
-    /// The protocol decides by it, so it may write to the store (a probe of its clock).
+    /// The protocol decides by it, so it may write to the store (a probe of its clock). A name that
+    /// was never used is no error: nothing is there, and the epoch is zero.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated.
     async fn observe(&self, name: &Name) -> Result<Snapshot>;
 
     /// Shows the same to people and tools, without writing anything; read rights are enough.
     ///
     /// It may be a little old, and ages may be unknown. Never act on it as if it were a lock.
     /// (Case: `inspection::looking_changes_nothing`.)
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated.
     async fn inspect(&self, name: &Name) -> Result<Snapshot>;
 
     /// Creates a writer's record, whatever else is there (step W1).
     ///
     /// If the record is there already, an earlier call got through: answers with its revision. If
     /// it was there and was removed, answers [`Registered::Void`].
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). After an unclear error or a drop the
+    /// record may be there, or come yet: repeat it, or withdraw the nonce.
     async fn register(&self, claim: &Claim) -> Result<Registered>;
 
     /// Makes `claim` the exclusive record of its name, draining (step X1).
@@ -93,6 +106,8 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// Goes through only from the state that `seen` shows: no exclusive there, or, with `over`,
     /// exactly that one, judged as said ([`Judged::ByStore`] is judged again at this step). Repeated
     /// with the same nonce it answers with the record that is there.
+    ///
+    /// Errors and cancellation: as of [`register`](Self::register).
     async fn install(
         &self,
         claim: &Claim,
@@ -104,6 +119,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
     ///
     /// Goes through only while the record is there with this nonce, and gives the next epoch.
     /// Repeated it answers with the epoch that was given.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). After an unclear error or a drop it may
+    /// be granted: look, or repeat it.
     async fn commit(&self, mine: &Holding) -> Result<Committed>;
 
     /// Renews several records of one's own, each on its own condition; answers in the same order.
@@ -111,15 +129,27 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// A record is renewed only if it is there with this nonce, at the last acknowledged beat or at
     /// an unanswered one since; then it carries `beat`, `ttl` and a new revision. It is never
     /// created (rule R2). At most [`Capabilities::renew_batch`] at once.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend), for each record by itself. After an
+    /// unclear error or a drop it may be renewed: go on with the next beat (rule R8).
     async fn renew(&self, mine: &[Holding]) -> Vec<Result<Renewed>>;
 
-    /// Proves that the record is still there, as of no earlier than the call.
+    /// Proves that one's own record, `mine`, is still there, as of no earlier than the call.
+    ///
+    /// It is there until somebody removes, condemns or adopts it, expired or not. It is not
+    /// renewed: its holder counts its belief from the last renewal, and looks at it once more after
+    /// the answer.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated.
     async fn confirm(&self, mine: &Holding) -> Result<Confirmed>;
 
     /// Removes one's own record, granted or not, and keeps the epoch.
     ///
     /// By nonce alone: it never touches anybody else's record, however late it comes (rule R14).
     /// Removing what is not there is an answer, not an error.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). After an unclear error or a drop it may
+    /// be removed, or be removed yet: repeat it, until the ttl is over.
     async fn withdraw(&self, mine: &Holding) -> Result<Withdrawn>;
 
     /// Removes somebody's stale record (rules R9, R10, R13).
@@ -127,6 +157,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// Goes through only if, at this step, the record is stale ([`Judged::ByStore`]), or is at
     /// exactly this revision ([`Judged::Observed`], [`Judged::DeadProcess`]). A store that cannot
     /// remove it at once may let it end a little later; the next snapshot tells.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated: it hits nothing but
+    /// what was judged.
     async fn evict(&self, name: &Name, target: &Target, judged: Judged) -> Result<Evicted>;
 
     /// Removes exactly the record that an operator was shown, fresh or not.
@@ -134,6 +167,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// Of a granted exclusive it raises the epoch, so that the broken holder is fenced. Breaking
     /// one writer does not, since that would fence the other valid writers too. The note is kept.
     /// It goes by nonce: a holder that renews is still the holder that was shown.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). After an unclear error or a drop it may
+    /// be broken: repeated it then answers [`Broken::NotThere`].
     async fn break_record(
         &self,
         name: &Name,
@@ -143,6 +179,8 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// The note of the last break of `name`; nothing if it was never broken, or nobody can read the
     /// note. Read rights are enough.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated.
     async fn last_break(&self, name: &Name) -> Result<Option<BreakNote>>;
 
     /// Moves one's own record to another process, at most once for each revision.
@@ -152,9 +190,16 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// of no later write than `mine.acknowledged` is told [`Lost`](Renewed::Lost), also where it sends
     /// the same beat. For the same reason it cannot be repeated: after an unclear answer the ticket may
     /// be spent. (Case: `adoption::moves_a_lease`.)
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). A record that was adopted for nobody
+    /// ends with its ttl.
     async fn adopt(&self, mine: &Holding, info: &HolderInfo) -> Result<Renewed>;
 
-    /// The names that the store knows, held or not, in no particular order. For people and tools.
+    /// All names that the store knows, held or not, in no particular order. For people and tools:
+    /// it may be a little old, and takes the longer the more there are. Read rights are enough.
+    /// (Case: `names::of_all_that_is_held_are_listed`.)
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). It may be repeated.
     async fn names(&self) -> Result<Vec<Name>>;
 
     /// Wakes waiters whenever something changes on `name`, where the store can.
@@ -163,7 +208,8 @@ pub trait Backend: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] exactly where [`Capabilities::push`] is false.
+    /// [`Error::Unsupported`] exactly where [`Capabilities::push`] is false: the caller polls.
+    /// Else, and on cancellation, as of the [trait](Backend): it polls then as well.
     async fn watch(&self, name: &Name) -> Result<Box<dyn Watch>> {
         let _ = name;
         Err(Error::Unsupported { backend: self.kind(), feature: "watch" })
@@ -173,6 +219,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
     ///
     /// The caller counts its belief from before this call, checks it at the grant (rules R4, R5)
     /// and, after an error or a dropped future, withdraws the nonce and starts again with another.
+    /// `policy` says whether an exclusive that expired may be cleared away.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend).
     async fn join(&self, claim: &Claim, policy: &Policy) -> Result<Joined> {
         handshake::join(self, claim, policy).await
     }
@@ -182,7 +231,10 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// The first round has no `draining`; each next one gets what the last one answered, or after an
     /// error [`Draining::after_a_failed_round`]. The caller waits between rounds, counts its belief
     /// from before the last round's call, checks it at the grant (rules R4, R6), and withdraws the
-    /// nonce when it gives up.
+    /// nonce when it gives up. `policy` says which expired records may be cleared away.
+    ///
+    /// Errors and cancellation: as of the [trait](Backend). After a first round that failed or was
+    /// dropped, withdraw the nonce and start again with another; after a later one go on.
     async fn take(
         &self,
         claim: &Claim,
@@ -206,136 +258,4 @@ pub trait Watch: Send + Debug {
     ///
     /// Safe: a change is not forgotten.
     async fn changed(&mut self) -> Result<()>;
-}
-
-/// The answer to [`Backend::register`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Registered {
-    /// The record is there.
-    Here(Revision),
-    /// It was there and has been removed: this nonce is spent.
-    Void,
-}
-
-/// The answer to [`Backend::install`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Installed {
-    /// The record is there.
-    Here(Revision),
-    /// The name changed since it was seen, or the other record is not stale after all.
-    Refused,
-}
-
-/// The answer to [`Backend::commit`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Committed {
-    /// Granted.
-    Granted {
-        /// The new epoch.
-        epoch: Epoch,
-        /// The record's new revision.
-        revision: Revision,
-    },
-    /// The record is not there any more, or somebody condemned it.
-    Lost,
-}
-
-/// The answer to [`Backend::renew`], for one record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Renewed {
-    /// It lives one ttl longer.
-    Renewed {
-        /// Its new revision.
-        revision: Revision,
-        /// For a writer: whether an exclusive waits for it to end.
-        drain: bool,
-    },
-    /// It is not ours any more.
-    Lost(LossReason),
-}
-
-/// The answer to [`Backend::confirm`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confirmed {
-    /// The record is there.
-    Held {
-        /// For a writer: whether an exclusive waits for it to end.
-        drain: bool,
-    },
-    /// It is not ours any more.
-    Lost(LossReason),
-}
-
-/// The answer to [`Backend::withdraw`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Withdrawn {
-    /// It was there and is gone.
-    Removed,
-    /// It was not there: released, taken over or broken before.
-    NotThere,
-}
-
-/// The answer to [`Backend::evict`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evicted {
-    /// It is gone, or will be by the time that the store says.
-    Condemned,
-    /// It was not stale at this step or was renewed since. Of one that was gone already a store may
-    /// say either.
-    Kept,
-}
-
-/// The answer to [`Backend::break_record`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// It is gone.
-    Broken {
-        /// The name's epoch from now on.
-        epoch: Epoch,
-    },
-    /// No such record is there: nothing changed.
-    NotThere,
-}
-
-/// The answer to [`Backend::join`].
-#[derive(Clone, Debug)]
-pub enum Joined {
-    /// Granted.
-    Granted(Grant),
-    /// An exclusive is there; nothing was left behind.
-    Refused(Standing),
-}
-
-/// An exclusive that is installed and waits for writers to end.
-#[derive(Clone, Debug)]
-pub struct Draining {
-    /// One's own record.
-    pub holding: Holding,
-    /// Whether it took over from a holder that had not released.
-    pub took_over: bool,
-    /// Whom it waits for.
-    pub waiting_for: Standing,
-}
-
-impl Draining {
-    /// What to go on with after a round that failed: that round's renewal may have got through, so
-    /// the next one takes another beat (rule R8).
-    #[must_use]
-    pub fn after_a_failed_round(self) -> Self {
-        Self { holding: self.holding.next_beat(), ..self }
-    }
-}
-
-/// The answer to [`Backend::take`].
-#[derive(Clone, Debug)]
-pub enum Taken {
-    /// Granted.
-    Granted(Grant),
-    /// Installed; writers are left. Call again.
-    Draining(Draining),
-    /// Another exclusive is there, or expired writers that the policy respects; nothing of ours
-    /// was left behind.
-    Refused(Standing),
-    /// Our record was removed while it drained: an operator broke it, or it expired.
-    Displaced(Epoch),
 }

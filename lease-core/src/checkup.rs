@@ -204,7 +204,8 @@ impl Guarantee {
 /// How far the clock of a store may be from this machine's before a correction is to be feared.
 const APART: Duration = Duration::from_secs(5);
 
-/// Compares the clock of a store, as an answer told it that took this long, with this machine's.
+/// Compares the clock of a store, as an answer told it that took this long, with this machine's:
+/// more than 5 s and the answer's time apart is doubtful.
 ///
 /// Leases need no clock here. But where the two differ, one is wrong, and a store's clock that is
 /// set right jumps: forward it ends the leases of healthy holders.

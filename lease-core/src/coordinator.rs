@@ -46,7 +46,8 @@ pub(crate) struct Parts {
 }
 
 impl Coordinator {
-    /// A coordinator with default durations and policy, known by host and pid.
+    /// A coordinator with default durations and policy, known by host and pid. It asks nothing of
+    /// the store yet, and starts no thread before its first lease.
     #[must_use]
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self::builder(backend).build()
@@ -67,17 +68,19 @@ impl Coordinator {
         }
     }
 
-    /// Asks for `name` alone: no writer and no other exclusive.
+    /// Asks for `name` alone: no writer and no other exclusive. A name that is not valid is told by
+    /// [`Acquire::acquire`].
     pub fn exclusive(&self, name: impl AsRef<str>) -> Acquire {
         self.ask(name.as_ref(), Mode::Exclusive)
     }
 
-    /// Asks for `name` beside other writers.
+    /// Asks for `name` beside other writers. A name that is not valid is told by
+    /// [`Acquire::acquire`].
     pub fn writer(&self, name: impl AsRef<str>) -> Acquire {
         self.ask(name.as_ref(), Mode::Writer)
     }
 
-    /// Asks for `name` in this mode.
+    /// Asks for `name` in this mode. A name that is not valid is told by [`Acquire::acquire`].
     pub fn ask(&self, name: impl AsRef<str>, mode: Mode) -> Acquire {
         let parts = &self.parts;
         Acquire::new(
@@ -94,7 +97,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// [`Error::Unavailable`] if the store did not answer within the call timeout, or
+    /// [`Error::Misconfigured`] if it refuses: [`Error::advice`] says what to do.
     ///
     /// # Cancel safety
     ///
@@ -114,7 +118,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// [`Error::Unavailable`] if the store did not answer within the call timeout, or
+    /// [`Error::Misconfigured`] if it refuses: [`Error::advice`] says what to do.
     ///
     /// # Cancel safety
     ///
@@ -133,7 +138,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// [`Error::Unavailable`] if the store did not answer within the call timeout, or
+    /// [`Error::Misconfigured`] if it refuses: [`Error::advice`] says what to do.
     ///
     /// # Cancel safety
     ///
@@ -147,12 +153,15 @@ impl Coordinator {
     /// Takes a lease away from its holder: exactly the record with this nonce, as `status` showed.
     ///
     /// The broken holder learns of it at its next renewal or confirm. Of a granted exclusive the
-    /// epoch rises, so that a fenced resource turns its late writes away. The new epoch is returned.
+    /// epoch rises, so that a fenced resource turns its late writes away. The name's epoch from now
+    /// on is returned. The note is kept for [`last_break`](Self::last_break).
     ///
     /// # Errors
     ///
     /// [`Error::Held`] if no such record is there any more, with who holds instead: nothing
-    /// changed. [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// changed, so look again. [`Error::Unavailable`] if the store did not answer within the call
+    /// timeout: it may be broken, so look again. [`Error::Misconfigured`] if it refuses: call a
+    /// person.
     ///
     /// # Cancel safety
     ///

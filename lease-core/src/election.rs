@@ -130,8 +130,9 @@ impl Election {
     ///
     /// [`Error::Cancelled`] by the token of [`cancelled_by`](Self::cancelled_by);
     /// [`Error::WouldDeadlock`] if the same coordinator holds the office as a writer;
-    /// [`Error::Misconfigured`] and [`Error::Unsupported`], of the store. That the store does not
-    /// answer is waited out.
+    /// [`Error::Misconfigured`] if the store refuses or cannot keep the durations, and
+    /// [`Error::Unsupported`] if it can never do it: [`Error::advice`] says what to do. That the
+    /// store does not answer is waited out.
     ///
     /// # Cancel safety
     ///
@@ -176,7 +177,14 @@ impl Election {
     /// One term after another, each as soon as it is asked for and won. A term that is still held
     /// when the next one is asked for is waited for, so drop it or [step down](Term::step_down).
     ///
-    /// Ends after an error, which are those of [`campaign`](Self::campaign).
+    /// # Errors
+    ///
+    /// The items are as of [`campaign`](Self::campaign). The first error is the last item.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a wait for the next item that is dropped is gone on with by the one after it. What the
+    /// campaign of a dropped stream has left is withdrawn in the background.
     pub fn terms(&self) -> impl Stream<Item = Result<Term>> + Send + use<> {
         stream::unfold(Some(self.clone()), |this| async move {
             let this = this?;
@@ -192,7 +200,7 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// Those of [`campaign`](Self::campaign). A term that was lost is none.
+    /// As of [`campaign`](Self::campaign). A term that was lost is none.
     ///
     /// # Cancel safety
     ///
@@ -235,7 +243,8 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// [`Error::Unavailable`] if the store did not answer within the call timeout, or
+    /// [`Error::Misconfigured`] if it refuses: [`Error::advice`] says what to do.
     ///
     /// # Cancel safety
     ///

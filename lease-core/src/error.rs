@@ -39,7 +39,8 @@ pub enum Error {
         reason: LossReason,
     },
 
-    /// The store did not answer, or answered that it cannot serve now. Retry with backoff.
+    /// The store did not answer, or answered that it cannot serve now. Retry with backoff, and look
+    /// first whether it took place where its `effect` is [unknown](Effect::Unknown).
     #[error("store is unavailable, backend=`{backend}` effect=`{effect}`")]
     Unavailable {
         /// Which backend, such as `objstore`.
@@ -121,7 +122,14 @@ impl std::fmt::Display for Effect {
 pub enum LossReason {
     /// Another holder took over, or an operator broke it: the record is not ours any more.
     Displaced,
-    /// No renewal was acknowledged in time, so the belief ran out by the holder's own clock.
+    /// No renewal was acknowledged in time, so the belief ran out by the holder's own clock: the
+    /// store was away or slow, this process stood still, or the store refused the renewals, as
+    /// after a right was taken away or a credential expired.
+    ///
+    /// Which of them is told with each renewal that fails: by the event `a renewal failed` at
+    /// `debug`, whose `error` says what to change, and by [`Lease::confirm`](crate::Lease::confirm)
+    /// while the lease is [doubtful](crate::Status::Doubtful), which answers
+    /// [`Error::Misconfigured`] where it is refused.
     Expired,
     /// The store no longer has the state that the lease stood on: it was erased or re-created.
     StateGone,

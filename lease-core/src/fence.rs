@@ -81,8 +81,14 @@ pub trait DurableGate: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`](crate::Error::Unavailable) if the resource does not answer: the write
-    /// must not go on, since nothing is known.
+    /// The write must not go on, since nothing is known.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) if the resource does not answer: ask
+    /// again. [`Error::Misconfigured`](crate::Error::Misconfigured) if it refuses to, as for a
+    /// right that is missing: call a person.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the token is remembered, is not, or will be yet. Ask again.
     async fn admit(&self, token: Token) -> Result<Admission>;
 }
 

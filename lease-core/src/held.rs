@@ -96,7 +96,8 @@ impl HeldLeases {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is not, also if it never was.
+    /// [`Error::Lost`] if it is not: stop the protected work. Also if it never was; its epoch is
+    /// zero then.
     pub fn check(&self, name: &Name) -> Result<Fence> {
         self.expect(name)?.lease.check()
     }
@@ -105,11 +106,12 @@ impl HeldLeases {
     ///
     /// # Errors
     ///
-    /// As [`Lease::confirm`]; [`Error::Lost`] also if it never was ours.
+    /// As of [`Lease::confirm`], [`Error::Misconfigured`] included; [`Error::Lost`] also if it
+    /// never was ours.
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: it changes nothing.
     pub async fn confirm(&self, name: &Name) -> Result<Fence> {
         self.expect(name)?.lease.confirm().await
     }
@@ -118,8 +120,9 @@ impl HeldLeases {
     ///
     /// # Errors
     ///
-    /// As [`Lease::guard`], and then the lease is still here; [`Error::Lost`] also if it never was
-    /// ours. A release that fails after the work is done is not an error: the ttl frees the name.
+    /// As of [`Lease::guard`], [`Error::Misconfigured`] included, and then the lease is still here;
+    /// [`Error::Lost`] also if it never was ours. A release that fails after the work is done is
+    /// not an error: the ttl frees the name.
     ///
     /// # Cancel safety
     ///
@@ -151,7 +154,7 @@ impl HeldLeases {
     ///
     /// # Errors
     ///
-    /// As [`Lease::release`].
+    /// As of [`Lease::release`]. That it is not held here is none: [`Released::NotHeld`].
     ///
     /// # Cancel safety
     ///

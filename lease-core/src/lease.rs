@@ -15,9 +15,11 @@ use crate::fence::{Admission, DurableGate, Fence};
 use crate::keeper::{KeeperHandle, LeaseId};
 use crate::{Backend, Clock, Epoch, Error, LossReason, Mode, Name, Nonce, Result, Timing, Token};
 
+mod leaving;
 mod shared;
 mod ticket;
 
+pub use leaving::Released;
 pub(crate) use shared::Shared;
 pub use shared::Status;
 pub use ticket::Ticket;
@@ -38,16 +40,6 @@ pub struct Lease {
     keeper: KeeperHandle,
     id: LeaseId,
     timing: Timing,
-}
-
-/// What a release found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Released {
-    /// The lease was ours and is gone. Where the answer to a first try was lost while the lease was
-    /// still believed in, this is also what a later one that found nothing is taken for.
-    Freed,
-    /// It was not ours any more: expired, taken over or broken before. Nothing was touched.
-    NotHeld,
 }
 
 impl Lease {
@@ -103,7 +95,8 @@ impl Lease {
         self.shared.clone()
     }
 
-    /// How long it may still be believed in if no renewal gets through; zero once it is lost.
+    /// How long it may still be believed in if no renewal gets through; zero once it is lost. It
+    /// falls while nothing is renewed, and rises with each renewal to at most [`Timing::belief`].
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.shared.remaining()
@@ -131,12 +124,17 @@ impl Lease {
         self.shared.check()
     }
 
-    /// Asks the store whether the lease is still ours, with a read that cannot be stale.
+    /// Asks the store whether the lease is still ours, with a read that cannot be stale. It waits
+    /// for the answer for one call timeout ([`Timing::call_timeout`]), and no longer than the
+    /// belief lasts.
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it is not; [`Error::Unavailable`] if the store did not answer, in which
-    /// case the lease may well be held: try again, or wait for [`lost`](Self::lost).
+    /// - [`Error::Lost`] if it is not, or the belief ended meanwhile: stop the protected work.
+    /// - [`Error::Unavailable`] if the store did not answer: the lease may well be held. Try again,
+    ///   or wait for [`lost`](Self::lost).
+    /// - [`Error::Misconfigured`] if the store refuses to answer, as after a right was taken away:
+    ///   call a person. Renewals are refused as well then, and the lease ends with its belief.
     ///
     /// # Cancel safety
     ///
@@ -164,7 +162,7 @@ impl Lease {
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: it takes nothing, and the next call goes on waiting.
     pub async fn lost(&self) -> LossReason {
         self.shared.lost().await
     }
@@ -184,11 +182,11 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the lease was lost meanwhile.
+    /// [`Error::Lost`] if the lease was lost meanwhile: do not begin the protected work.
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: the grace goes by, waited for or not, and the next call waits for the rest of it.
     pub async fn ready(&self) -> Result<Fence> {
         self.run_while_held(self.clock().sleep_until(self.shared.ready_at())).await?;
         self.check()
@@ -222,7 +220,7 @@ impl Lease {
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: it takes nothing, and the next call ends at once while the exclusive waits.
     pub async fn drain_requested(&self) {
         self.shared.drain_requested().await;
     }
@@ -236,12 +234,16 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`], [`Error::NotYet`] with the rest of the grace, or [`Error::Unavailable`] if
-    /// the store did not confirm: `write` was not called.
+    /// `write` was not called.
+    ///
+    /// - [`Error::Lost`]: stop the protected work.
+    /// - [`Error::NotYet`]: try again after the rest of the grace, which it tells.
+    /// - [`Error::Unavailable`] or [`Error::Misconfigured`] if the store did not confirm: as of
+    ///   [`confirm`](Self::confirm).
     ///
     /// # Cancel safety
     ///
-    /// As safe as `write`.
+    /// As safe as `write`: before that is called nothing is changed.
     pub async fn guard<F, W>(&self, write: F) -> Result<W::Output>
     where
         F: FnOnce(Fence) -> W,
@@ -255,8 +257,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// As `guard`; [`Error::Lost`] also if the write was dropped half-way. What it had sent by
-    /// then may have landed.
+    /// As of [`guard`](Self::guard); [`Error::Lost`] also if the write was dropped half-way. What
+    /// it had sent by then may have landed.
     ///
     /// # Cancel safety
     ///
@@ -277,12 +279,15 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the resource has seen a later holder or the store does not confirm;
-    /// [`Error::Unavailable`] if either did not answer.
+    /// - [`Error::Lost`] if the resource has seen a later holder or the store says that the lease
+    ///   is gone: stop the protected work.
+    /// - [`Error::Unavailable`] if either did not answer: announce again before anything is
+    ///   written.
+    /// - [`Error::Misconfigured`] if either refuses access: call a person.
     ///
     /// # Cancel safety
     ///
-    /// Safe: the resource has seen the token or has not. Announce again.
+    /// Safe: the resource has seen the token or has not, as after an error. Announce again.
     pub async fn announce(&self, gate: &dyn DurableGate) -> Result<Fence> {
         self.check()?;
         // No longer than the belief: after that the answer would be worth nothing.
@@ -302,29 +307,13 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] if the store cannot keep such a lease.
+    /// [`Error::Misconfigured`] if the store cannot keep such a lease: nothing is changed, and the
+    /// lease is held as before. Use the durations that it names.
     pub fn retime(&mut self, timing: Timing) -> Result<()> {
         timing.fits(&self.backend.capabilities())?;
         self.timing = timing;
         self.keeper.retime(self.id, timing);
         Ok(())
-    }
-
-    /// Frees the name: ends the renewals, waits for the one in flight, removes the record.
-    ///
-    /// The lease counts as lost from the call on, so that no guard passes any more.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`] if the store could not be told until the
-    /// record had run out by itself. The name is free then all the same, or will be one ttl after
-    /// the last renewal.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe: the release goes on in the background.
-    pub async fn release(self) -> Result<Released> {
-        self.release_in_place().await
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -333,39 +322,6 @@ impl Lease {
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         self.shared.clock()
-    }
-
-    pub(crate) async fn release_in_place(&self) -> Result<Released> {
-        let (backend, name, epoch) = (self.backend.kind(), self.name(), self.epoch());
-        let span = tracing::debug_span!("lease.release", backend, %name, %epoch);
-        self.keeper.release(self.id, &self.shared).instrument(span).await
-    }
-
-    /// Releases it once its work is done; in the background what takes longer than one call may.
-    pub(crate) async fn release_soon(&self) {
-        let release = self.release_in_place();
-        let released = within(self.clock(), self.timing.call_timeout(), release).await;
-        if let Some(Err(error)) = released {
-            tracing::debug!(name = %self.name(), %error, "a lease was left to its ttl");
-        }
-    }
-
-    /// Moves the lease to another process: the [`Ticket`] is redeemed there, once.
-    ///
-    /// The lease counts as lost here from the call on. It lives one ttl for the other process to
-    /// redeem it in.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Lost`] if it is not ours any more; [`Error::Unavailable`] if the store did not
-    /// answer, and then the lease ends with its ttl.
-    ///
-    /// # Cancel safety
-    ///
-    /// Not safe: a ticket that nobody received leaves the lease to its ttl.
-    pub async fn into_ticket(self) -> Result<Ticket> {
-        let holding = self.keeper.hand_over(self.id, &self.shared).await?;
-        Ok(Ticket::new(holding, self.timing))
     }
 
     async fn commit_point(&self) -> Result<Fence> {

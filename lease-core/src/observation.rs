@@ -56,9 +56,10 @@ impl Observation {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`](crate::Error::Unavailable) or
-    /// [`Error::Misconfigured`](crate::Error::Misconfigured), of the store. It may be called again and
-    /// then waits before it looks.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) if the store did not answer within the
+    /// coordinator's call timeout: call it again, it waits before it looks.
+    /// [`Error::Misconfigured`](crate::Error::Misconfigured) if it refuses: call a person. It may
+    /// be called again after that, too.
     ///
     /// # Cancel safety
     ///
@@ -84,7 +85,15 @@ impl Observation {
         }
     }
 
-    /// The same as a stream, which never ends. An error does not end it either.
+    /// The same as a stream, which never ends.
+    ///
+    /// # Errors
+    ///
+    /// The items are as of [`next`](Self::next). An error does not end the stream.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: nothing is missed that the next item would not tell.
     pub fn into_stream(self) -> impl Stream<Item = Result<Snapshot>> + Send {
         stream::unfold(self, |mut this| async move { Some((this.next().await, this)) })
     }

@@ -179,10 +179,11 @@ pub enum Freshness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unreadable {
-    /// A newer version wrote it: held until its holder ends it or an operator breaks it.
+    /// A newer version wrote it, in this format: held until its holder ends it or an operator
+    /// breaks it.
     NewerVersion(u64),
-    /// It is empty, cut off or no record at all: held until it stood still for the ttl of whoever
-    /// looks.
+    /// It is empty, cut off or no record at all, as this says: held until it stood still for the
+    /// ttl of whoever looks.
     Corrupt(String),
 }
 

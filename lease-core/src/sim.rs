@@ -46,6 +46,14 @@ pub trait Store: Sync {
 pub trait OpenStore: Send + Sync {
     /// A client's way to the store: every request goes through `link`, which may spoil it, though
     /// not yet. `clock` is the client's own.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be opened: a schedule has nobody to tell.
+    ///
+    /// # Cancel safety
+    ///
+    /// It need not be: it is always waited for.
     async fn connect(&self, link: Link, clock: Arc<dyn Clock>) -> Arc<dyn Backend>;
 }
 

@@ -13,7 +13,9 @@
 //! | `lease.guard` | debug | the proof before a guarded write, not the write | `backend`, `name`, `epoch` |
 //! | `lease.release` | debug | [`Lease::release`](crate::Lease::release) | `backend`, `name`, `epoch` |
 //!
-//! One event is above `debug`: at `warn`, `a lease was lost`, with `name`, `mode`, `epoch` and `reason`.
+//! Of a lease one event is above `debug`: at `warn`, `a lease was lost`, with `name`, `mode`,
+//! `epoch` and `reason`. Why its renewals failed before is told at `debug` by `a renewal failed`,
+//! with `name` and `error`. When a store is opened, what is weak in it is told at `warn`.
 //!
 //! # Numbers
 //!
@@ -21,10 +23,10 @@
 //!
 //! | name | kind | labels besides | what it is |
 //! |---|---|---|---|
-//! | [`leasehold_acquire_seconds`](ACQUIRE_SECONDS) | histogram | `mode`, `outcome` | from the call to its end: `granted`, `held`, `unavailable`, `cancelled`, `lost` or `refused` |
+//! | [`leasehold_acquire_seconds`](ACQUIRE_SECONDS) | histogram | `mode`, `outcome` | from the call to its end: `granted`, `held`, `unavailable`, `cancelled`, `lost`, or `refused` where it is asked wrongly or the store refuses |
 //! | [`leasehold_waiters`](WAITERS) | gauge | `mode` | requests under way: those that wait, and those that are being granted |
 //! | [`leasehold_held`](HELD) | gauge | `mode` | leases that this process holds |
-//! | [`leasehold_renewals_total`](RENEWALS_TOTAL) | counter | `outcome` | renewals of one lease each: `renewed`, `unanswered` or `lost` |
+//! | [`leasehold_renewals_total`](RENEWALS_TOTAL) | counter | `outcome` | renewals of one lease each: `renewed`, `lost`, or `unanswered`, also where the store refuses access |
 //! | [`leasehold_left_seconds`](LEFT_SECONDS) | histogram | | how much of the belief was left when a renewal was answered: near zero is near a loss |
 //! | [`leasehold_losses_total`](LOSSES_TOTAL) | counter | `mode`, `reason` | leases that ended otherwise than by their holder: `displaced`, `expired`, `state gone` |
 
@@ -33,7 +35,7 @@ use std::time::Duration;
 use crate::backend::Renewed;
 use crate::{Error, LossReason, Mode, Result};
 
-/// How long acquiring took, waiting included.
+/// How long acquiring took, waiting included, in seconds.
 pub const ACQUIRE_SECONDS: &str = "leasehold_acquire_seconds";
 /// How many requests are under way.
 pub const WAITERS: &str = "leasehold_waiters";
@@ -41,7 +43,7 @@ pub const WAITERS: &str = "leasehold_waiters";
 pub const HELD: &str = "leasehold_held";
 /// How many renewals were answered, or not.
 pub const RENEWALS_TOTAL: &str = "leasehold_renewals_total";
-/// How much of the belief was left when a renewal was answered.
+/// How much of the belief was left when a renewal was answered, in seconds.
 pub const LEFT_SECONDS: &str = "leasehold_left_seconds";
 /// How many leases were lost.
 pub const LOSSES_TOTAL: &str = "leasehold_losses_total";

@@ -38,7 +38,8 @@ impl Timing {
     /// The longest ttl: a holder that died blocks its name no longer than this.
     pub const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 
-    /// Starts from a ttl; all else follows from it unless it is set.
+    /// Starts from a ttl of 1 ms to [`MAX_TTL`](Self::MAX_TTL); all else follows from it unless it
+    /// is set. What is not possible is told by [`TimingBuilder::build`].
     #[must_use]
     pub const fn with_ttl(ttl: Duration) -> TimingBuilder {
         TimingBuilder {
@@ -64,32 +65,36 @@ impl Timing {
     }
 
     /// How much earlier than the ttl the holder stops to believe: drift of clocks and one delay of
-    /// the scheduler, at least 1 % of the ttl. The store's clock resolution comes on top.
+    /// the scheduler, a twentieth of the ttl by default and at least 1 %. The store's clock
+    /// resolution comes on top.
     #[must_use]
     pub const fn margin(&self) -> Duration {
         self.margin
     }
 
-    /// The shortest wait between two tries while another holds.
+    /// The shortest wait between two tries while another holds: 50 ms by default, or a quarter of
+    /// the ttl if that is less.
     #[must_use]
     pub const fn poll_from(&self) -> Duration {
         self.poll_from
     }
 
-    /// The longest wait between two tries while another holds.
+    /// The longest wait between two tries while another holds: 1 s by default, or a quarter of the
+    /// ttl if that is less.
     #[must_use]
     pub const fn poll_to(&self) -> Duration {
         self.poll_to
     }
 
-    /// How long one call to the store may take before it counts as unanswered.
+    /// How long one call to the store may take before it counts as unanswered: a quarter of the ttl
+    /// by default, at most 10 s.
     #[must_use]
     pub const fn call_timeout(&self) -> Duration {
         self.call_timeout
     }
 
     /// How long a lease that took over from an expired holder waits before its first guarded
-    /// write, so that the old holder's last one has landed.
+    /// write, so that the old holder's last one has landed. None by default.
     #[must_use]
     pub const fn grace(&self) -> Duration {
         self.grace
@@ -112,7 +117,8 @@ impl Timing {
     /// # Errors
     ///
     /// [`Error::Misconfigured`] if the ttl is shorter than the store can judge, or would run out
-    /// between two renewals once the resolution of the store's clock is taken off.
+    /// between two renewals once the resolution of the store's clock is taken off: use a longer
+    /// one.
     pub fn fits(&self, capabilities: &Capabilities) -> Result<()> {
         if self.ttl < capabilities.min_ttl {
             return Err(Error::misconfigured(
@@ -191,8 +197,8 @@ impl TimingBuilder {
         self
     }
 
-    /// Sets the shortest and the longest wait between two tries. 50 ms to 1 s by default, shorter
-    /// for a ttl below 4 s.
+    /// Sets the shortest and the longest wait between two tries. 50 ms to 1 s by default, neither
+    /// longer than a quarter of the ttl.
     #[must_use]
     pub const fn poll(mut self, from: Duration, to: Duration) -> Self {
         self.poll = Some((from, to));
@@ -206,7 +212,8 @@ impl TimingBuilder {
         self
     }
 
-    /// Sets the grace after a takeover. None by default: a fenced resource needs none.
+    /// Sets the grace after a takeover, at most [`Timing::MAX_TTL`]. None by default: a fenced
+    /// resource needs none.
     #[must_use]
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);

@@ -59,7 +59,11 @@ pub fn scratch_name() -> Result<Name> {
 /// Tries out on `name`, which is nobody's, what every store must do: two clients race for it, renew,
 /// wait, break and drain.
 ///
-/// All records are withdrawn at the end; what a store keeps of a free name is the caller's to remove.
+/// `stores` are two clients of one store, which may be the same one; `clock` times their answers.
+/// It takes some seconds, and up to a minute where the store or its clock is slow; a step that is
+/// not answered within 30 s is the last. All records are withdrawn at the end; what a store keeps
+/// of a free name is the caller's to remove. That the store does not answer, or refuses, is a
+/// finding and no error.
 ///
 /// # Cancel safety
 ///

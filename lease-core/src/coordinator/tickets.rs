@@ -10,10 +10,13 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the ticket was redeemed before or its lease has ended;
-    /// [`Error::Misconfigured`] if a newer version wrote it or it was changed on its way;
-    /// [`Error::Unavailable`] if the store did not answer: the ticket may be spent, and its lease
-    /// then ends with its ttl.
+    /// - [`Error::Lost`] if the ticket was redeemed before or its lease has ended: stop the work
+    ///   that it was for, or ask for the lease anew.
+    /// - [`Error::Misconfigured`] if a newer version wrote it, it was changed on its way, or the
+    ///   store cannot keep its durations or refuses access: a person has to change what it names.
+    /// - [`Error::Unavailable`] if the store did not answer within the coordinator's call timeout:
+    ///   the ticket may be spent, and its lease then ends with its ttl. Try once more;
+    ///   [`Error::Lost`] then says that it is.
     ///
     /// # Cancel safety
     ///
@@ -36,7 +39,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// As for [`redeem`](Self::redeem).
+    /// As of [`redeem`](Self::redeem).
     ///
     /// # Cancel safety
     ///
@@ -60,8 +63,9 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the ticket was redeemed or its lease is gone; else as for
-    /// [`redeem`](Self::redeem).
+    /// [`Error::Lost`] if the ticket was redeemed or its lease is gone: stop the work;
+    /// [`Error::Unavailable`] if the store did not answer: the ticket is as good as before, so ask
+    /// again; [`Error::Misconfigured`] as of [`redeem`](Self::redeem).
     ///
     /// # Cancel safety
     ///

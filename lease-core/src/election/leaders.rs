@@ -45,11 +45,11 @@ impl Leaders {
     ///
     /// # Errors
     ///
-    /// As [`Observation::next`]. It may be called again.
+    /// As of [`Observation::next`]. It may be called again.
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: nothing is missed that the next call would not find.
     pub async fn next(&mut self) -> Result<Option<Leader>> {
         loop {
             let leader = Leader::in_(&self.seen.next().await?);
@@ -60,7 +60,15 @@ impl Leaders {
         }
     }
 
-    /// The same as a stream, which never ends. An error does not end it either.
+    /// The same as a stream, which never ends.
+    ///
+    /// # Errors
+    ///
+    /// The items are as of [`next`](Self::next). An error does not end the stream.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: nothing is missed that the next item would not tell.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>>> + Send {
         stream::unfold(self, |mut this| async move { Some((this.next().await, this)) })
     }

@@ -34,7 +34,7 @@ impl Term {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost): stop to lead. It stays lost for this term.
+    /// [`Error::Lost`]: stop to lead. It stays lost for this term.
     pub fn fence(&self) -> Result<Fence> {
         self.lease.check()
     }
@@ -44,11 +44,13 @@ impl Term {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if it was lost before `work` had ended; [`Error::Cancelled`] by that token.
+    /// [`Error::Lost`] if it was lost before `work` had ended: do not go on with it, and campaign
+    /// again. [`Error::Cancelled`] by that token: there is nothing to do. Either way `work` was
+    /// dropped at its last await, and what it had sent by then may have landed.
     ///
     /// # Cancel safety
     ///
-    /// As safe as `work`.
+    /// As safe as `work`: the term goes on.
     pub async fn run<W: Future>(&self, work: W) -> Result<W::Output> {
         let ran = tokio::select! {
             biased;
@@ -61,11 +63,11 @@ impl Term {
         ran
     }
 
-    /// Ends once the term is lost, for whichever reason.
+    /// Ends once the term is lost, for whichever reason, and then at once on every call.
     ///
     /// # Cancel safety
     ///
-    /// Safe.
+    /// Safe: it takes nothing, and the next call goes on waiting.
     pub async fn lost(&self) -> LossReason {
         self.lease.lost().await
     }
@@ -74,7 +76,7 @@ impl Term {
     ///
     /// # Errors
     ///
-    /// As [`Lease::release`]: the ttl frees the office then.
+    /// As of [`Lease::release`]: the ttl frees the office then.
     ///
     /// # Cancel safety
     ///

@@ -103,7 +103,8 @@ impl HolderInfoBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] if the texts are longer than [`HolderInfo::MAX_BYTES`] together.
+    /// [`Error::Misconfigured`] if the texts are longer than [`HolderInfo::MAX_BYTES`] together:
+    /// shorten them.
     pub fn build(self) -> Result<HolderInfo, Error> {
         let info = self.0;
         let metadata: usize = info.metadata.iter().map(|(k, v)| k.len() + v.len()).sum();

@@ -165,7 +165,8 @@ impl Schedule {
         over
     }
 
-    /// The renewals to send now, each with its next beat, and marks them in flight.
+    /// The renewals to send now, each with its next beat and with how long its answer may take, and
+    /// marks them in flight.
     ///
     /// If one is due, those that are due soon go along, so that one request carries many.
     pub fn renewals(&mut self, now: Moment) -> Vec<(LeaseId, Holding, Duration)> {
@@ -197,7 +198,8 @@ impl Schedule {
         batch
     }
 
-    /// Takes in the answer to the renewal of `id` that was sent at `sent`, as of `now`.
+    /// Takes in the answer to the renewal of `id` that was sent at `sent`, as of `now`. An error is
+    /// no proof of anything: the belief stands until it runs out.
     pub fn answered(
         &mut self,
         id: LeaseId,

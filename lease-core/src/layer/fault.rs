@@ -118,7 +118,11 @@ impl Gate {
         Self { reached: watch::Sender::new(false), open: watch::Sender::new(false) }
     }
 
-    /// Waits until a call has come to the gate.
+    /// Waits until a call has come to the gate. For ever, if none does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it takes nothing, and the next call ends at once if a call has come meanwhile.
     pub async fn reached(&self) {
         is_true(&self.reached).await;
     }

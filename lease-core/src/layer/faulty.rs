@@ -61,7 +61,7 @@ impl Faulty {
         self.script(|script| script.strike_next(method, fault));
     }
 
-    /// Strikes the `call`-th call of `method`, counted from the first one ever.
+    /// Strikes the `call`-th call of `method`; the first one ever is 1.
     pub fn nth(&self, method: Method, call: u64, fault: Fault) {
         self.script(|script| script.strike(Some(method), Some(call), fault));
     }

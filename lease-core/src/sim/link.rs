@@ -40,11 +40,13 @@ impl Link {
         Self { world, client, process }
     }
 
-    /// Sends a request, which takes effect even if nobody waits for it any more.
+    /// Sends a request, which takes effect even if nobody waits for it any more. `request` makes it
+    /// each time that it arrives; `what` names it in the history.
     ///
     /// # Errors
     ///
-    /// [`Unanswered`]: it took effect, or will, or never will.
+    /// [`Unanswered`]: it took effect, or will, or never will. Tell it as
+    /// [unclear](crate::Error::unclear).
     ///
     /// # Cancel safety
     ///
