@@ -12,7 +12,8 @@
 //! # let _ = pages; Ok(()) }
 //! ```
 //!
-//! Do not call it from async code: it would hold up the runtime's thread.
+//! Do not call it from async code: it would hold up the runtime's thread. A call is over when it
+//! returns: there is nothing to drop half-way, and [`Acquire::cancelled_by`] ends a wait.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,7 @@ pub use lease::Lease;
 /// # Errors
 ///
 /// As of [`leasehold::connect`](crate::connect), and [`Error::Misconfigured`] if the system has no
-/// room for a thread.
+/// room for a thread: raise its limit of threads or processes.
 pub fn connect(url: &str) -> Result<Coordinator> {
     Ok(Coordinator::of(wait(crate::connect(url))??))
 }
@@ -82,7 +83,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// As there, and [`Error::Misconfigured`] if the system has no room for a thread.
     pub fn status(&self, name: &Name) -> Result<Snapshot> {
         wait(self.inner.status(name))?
     }
@@ -91,7 +92,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] or [`Error::Misconfigured`], of the store.
+    /// As there, and [`Error::Misconfigured`] if the system has no room for a thread.
     pub fn names(&self) -> Result<Vec<Name>> {
         wait(self.inner.names())?
     }
@@ -101,7 +102,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and [`Error::Misconfigured`] if the system has no room for a thread.
     pub fn redeem(&self, ticket: &Ticket) -> Result<Lease> {
         wait(self.inner.redeem(ticket))?.map(Lease::new)
     }

@@ -27,7 +27,7 @@ use crate::url::Place;
 ///
 /// [`Error::Misconfigured`](crate::Error::Misconfigured) with what to change: the URL, the feature
 /// to switch on, the folder or its permissions. [`Error::Unavailable`](crate::Error::Unavailable) if
-/// the store does not answer.
+/// the store does not answer: try again.
 ///
 /// # Cancel safety
 ///

@@ -1,7 +1,8 @@
 //! The cases, by concern. Each is a story about a few workers at one store.
 //!
 //! A case is told on any [`Fixture`](crate::Fixture) and panics where a promise is broken. The name
-//! that it is given is its own; if it needs several it makes them from that one.
+//! that it is given is its own; if it needs several it makes them from that one. One that is
+//! dropped half-way leaves records that end with their ttls.
 
 pub mod adoption;
 pub mod ambiguity;

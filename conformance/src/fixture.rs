@@ -10,7 +10,8 @@ use lease_core::{Backend, Capabilities, Clock, Name, Nonce};
 /// A store under test, and what only its owner can do to it.
 ///
 /// The methods that look at the store or damage it go around the backend, so that the suite need
-/// not believe what it tests.
+/// not believe what it tests. What they cannot do fails the case: they panic. The suite waits for
+/// each of them to its end and drops none half-way.
 #[async_trait]
 pub trait Fixture: Send + Sync + 'static {
     /// A fresh store, or an empty namespace of its own in one that runs.
@@ -34,7 +35,8 @@ pub trait Fixture: Send + Sync + 'static {
     /// Spoils the record of `nonce`.
     async fn damage(&self, name: &Name, nonce: Nonce, damage: Damage);
 
-    /// How many records of `name` the store holds that were neither ended nor removed.
+    /// How many records of `name` the store holds that were neither ended nor removed, of both
+    /// modes.
     async fn records(&self, name: &Name) -> usize;
 
     /// The clock that [`pass`](Self::pass) moves. The machine's by default.

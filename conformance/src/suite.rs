@@ -261,7 +261,11 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If the store breaks the promise.
+    /// If the store breaks the promise, or does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: what is left at the store ends with its ttl, which is long in some cases.
     pub async fn run(&self, store: &dyn Fixture) {
         let own = Jitter::system().nonce().to_string();
         let name = Name::parse(format!("{}-{}", self.name, &own[..8])).expect("a name");

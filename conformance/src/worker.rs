@@ -18,7 +18,8 @@ pub(crate) use patience::Watched;
 
 /// One client of the store, with a label for its holder, that asks for names and holds them.
 ///
-/// Its verbs say what must happen, and panic when it does not.
+/// Its verbs say what must happen, and panic when it does not, or when the store does not answer.
+/// One that is dropped half-way leaves what its request may have written: it ends with its ttl.
 pub struct Worker<'s> {
     store: &'s dyn Fixture,
     backend: Arc<dyn Backend>,

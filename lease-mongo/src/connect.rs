@@ -39,7 +39,7 @@ const LEAST_POOL: u32 = 2;
 /// database; the login is refused, or lacks a right; the server is older than 5.0, or another
 /// product; it is a router and that was not allowed; the URL leads only to a secondary; the
 /// collection has a TTL index or a collation, is capped, or is no collection.
-/// [`Error::Unavailable`] if no primary answers within [`Options::timeout`].
+/// [`Error::Unavailable`] if no primary answers within [`Options::timeout`]: try again.
 ///
 /// # Cancel safety
 ///

@@ -45,7 +45,8 @@ const ELECTION_MS: i64 = 5_000;
 ///
 /// It writes a document of a name that is nobody's, in a collection of its own where that of the
 /// leases is not there yet, and removes it again; other leases are not touched. What is wrong, or
-/// that nobody answers, is a finding.
+/// that nobody answers, is a finding and no error. It takes some seconds, and up to a minute where
+/// the server is slow.
 ///
 /// # Cancel safety
 ///

@@ -67,7 +67,7 @@ impl<T: Send + Sync> Fenced<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] if it is empty or has a dollar, a dot or a NUL.
+    /// [`Error::Misconfigured`] if it is empty or has a dollar, a dot or a NUL: use another name.
     pub fn field(mut self, name: impl Into<String>) -> Result<Self> {
         self.field = name.into();
         if self.field.is_empty() || self.field.contains(['$', '.', '\0']) {
@@ -79,16 +79,23 @@ impl<T: Send + Sync> Fenced<T> {
         Ok(self)
     }
 
-    /// Updates one document, with operators such as `$set`, unless a later holder has written it.
+    /// Updates one document that matches `filter`, with operators such as `$set`, unless a later
+    /// holder has written it. `fence` is of the lease that is held:
+    /// [`Lease::check`](lease_core::Lease::check) or [`confirm`](lease_core::Lease::confirm) gives
+    /// it.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the server did not answer: the write may have been made, and may be
-    /// made again. [`Error::Misconfigured`] if the update is not valid.
+    /// - [`Error::Unavailable`] if the server did not answer, or with an error that is none of
+    ///   those below: the write may have been made. It may be made again, if the update bears that
+    ///   (`$set` does, `$inc` does not) and the lease is still held.
+    /// - [`Error::Misconfigured`] if the update is not valid, the document would be too large or
+    ///   the collection's validator refuses it; or the user lacks the right to write, the login is
+    ///   refused, or no majority can acknowledge: a person has to change what it names.
     ///
     /// # Cancel safety
     ///
-    /// A write that was sent may still be made; its token goes with it.
+    /// As after an unclear error: a write that was sent may still be made; its token goes with it.
     pub async fn update_one(
         &self,
         fence: &Fence,
@@ -107,7 +114,9 @@ impl<T: Send + Sync> Fenced<T> {
     ///
     /// # Errors
     ///
-    /// As of [`update_one`](Self::update_one).
+    /// As of [`update_one`](Self::update_one), [`Error::Misconfigured`] included. Another unique
+    /// index of the collection that refuses the document is [`Error::Unavailable`], with the
+    /// server's words.
     ///
     /// # Cancel safety
     ///
@@ -145,11 +154,12 @@ impl<T: Send + Sync> Fenced<T> {
     ///
     /// # Errors
     ///
-    /// As of [`update_one`](Self::update_one).
+    /// As of [`update_one`](Self::update_one), [`Error::Misconfigured`] included. Some documents
+    /// may have been stamped: stamp again, which does no harm.
     ///
     /// # Cancel safety
     ///
-    /// Some documents may have been stamped; stamp again.
+    /// Safe: some documents may have been stamped; stamp again.
     pub async fn stamp(&self, fence: &Fence, filter: Document) -> Result<u64> {
         let admitted = doc! { "$and": [filter, self.admits(fence)] };
         let stamped = self.collection.update_many(admitted, self.stamping(fence, Document::new()));

@@ -13,9 +13,10 @@ use crate::record::number;
 /// A document that remembers the highest token a resource has seen:
 /// [`Lease::announce`](lease_core::Lease::announce) is given this.
 ///
-/// It keeps late holders out of whatever asks it before each change. What is changed by an update of
-/// its own is better kept by [`Fenced`](crate::Fenced), where asking and changing are one step, or by
-/// [`Mongo::transaction`](crate::Mongo::transaction).
+/// It keeps late holders out of whatever asks it before each change. What is changed by an update
+/// of its own is better kept by [`Fenced`](crate::Fenced), where asking and changing are one step,
+/// or by [`Mongo::transaction`](crate::Mongo::transaction). The user needs the right to write to
+/// its collection.
 #[derive(Clone, Debug)]
 pub struct DocumentGate {
     collection: Collection<Document>,

@@ -58,8 +58,8 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] if the scheme or one of our parameters is not valid. The driver
-    /// looks at the rest in [`connect`](crate::connect).
+    /// [`Error::Misconfigured`] if the scheme or one of our parameters is not valid, with what to
+    /// write. The driver looks at the rest in [`connect`](crate::connect).
     pub fn parse(url: &str) -> Result<Self> {
         let (url, ours) = split(url)?;
         let collection = ours.collection.unwrap_or_else(|| Self::COLLECTION.to_owned());
@@ -83,10 +83,11 @@ impl Options {
     }
 
     /// Sets how long one request may take, the wait for a primary and for the majority included.
+    /// [`TIMEOUT`](Self::TIMEOUT) by default.
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] below 100 ms and above an hour.
+    /// [`Error::Misconfigured`] below 100 ms and above an hour: use seconds.
     pub fn timeout(mut self, timeout: Duration) -> Result<Self> {
         if !(Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&timeout) {
             return Err(Error::misconfigured(

@@ -34,13 +34,19 @@ impl Mongo {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the lease is not held any more, or its belief ended first: nothing was
-    /// written. [`Error::Unavailable`] if the server did not answer; where its effect is unknown the
-    /// commit may have got through. [`Error::Unsupported`] on a server that is no replica set.
+    /// - [`Error::Lost`] if the lease is not held any more, or its belief ended first: nothing was
+    ///   written. Stop the protected work.
+    /// - [`Error::Unavailable`] if the server did not answer. Where its effect is unknown the
+    ///   commit may have got through: look before it is run again.
+    /// - [`Error::Misconfigured`] if the user of `client` may not read and write the leases'
+    ///   collection, its login is refused, or no majority can acknowledge: a person has to change
+    ///   what it names.
+    /// - [`Error::Unsupported`] on a server that is no replica set: use [`Fenced`](crate::Fenced).
     ///
     /// # Cancel safety
     ///
-    /// The transaction is aborted, unless its commit was sent already.
+    /// The transaction is aborted, unless its commit was sent already: then nobody knows, as after
+    /// an unclear error.
     pub async fn transaction<T, W>(
         &self,
         client: &Client,

@@ -21,7 +21,7 @@ use crate::wire::{Info, Wire};
 ///
 /// [`Error::Misconfigured`], with what to do: a login that is refused, a server before 2.11.2,
 /// JetStream that is off, a bucket that is not there and shall not be created, or one whose
-/// settings lose records. [`Error::Unavailable`] if no server answers.
+/// settings lose records. [`Error::Unavailable`] if no server answers: try again.
 ///
 /// # Cancel safety
 ///

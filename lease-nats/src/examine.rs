@@ -29,10 +29,10 @@ const CLEAN: Guarantee = Guarantee::new("clean-up", "nothing of this checkup is 
 
 /// Asks live servers for each guarantee that leases need of them and of their bucket.
 ///
-/// It writes keys of a name that is nobody's, in a bucket of its own where that of the leases is not
-/// there yet, and removes them again; other leases are not touched. The consumer by which it was woken
-/// goes within half a minute. What is wrong, or that
-/// nobody answers, is a finding.
+/// It writes keys of a name that is nobody's, in a bucket of its own where that of the leases is
+/// not there yet, and removes them again; other leases are not touched. The consumer by which it
+/// was woken goes within half a minute. What is wrong, or that nobody answers, is a finding and no
+/// error. It takes some seconds, and up to a minute where the servers are slow.
 ///
 /// # Cancel safety
 ///

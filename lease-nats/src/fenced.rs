@@ -65,7 +65,7 @@ pub enum Write {
         /// The message's number.
         sequence: u64,
     },
-    /// A later holder has been here: it is late, and is not stored.
+    /// A later holder has been here: it is late, and is not stored. Stop the protected work.
     Refused {
         /// The highest token that was seen.
         highest: Token,
@@ -73,14 +73,15 @@ pub enum Write {
 }
 
 impl Nats {
-    /// A subject of a stream that keeps it, as a resource that is fenced.
+    /// A subject of a stream that keeps it, as a resource that is fenced. Nothing is asked of it
+    /// yet.
     #[must_use]
     pub fn fenced(&self, stream: impl Into<String>, subject: impl Into<String>) -> Fenced {
         let (stream, subject, last) = (stream.into(), subject.into(), Arc::default());
         Fenced { wire: Arc::clone(&self.wire), stream, subject, last }
     }
 
-    /// A key of another bucket, as a resource that is fenced.
+    /// A key of another bucket, as a resource that is fenced. Nothing is asked of it yet.
     #[must_use]
     pub fn fenced_key(&self, bucket: &str, key: &str) -> Fenced {
         self.fenced(format!("KV_{bucket}"), format!("$KV.{bucket}.{key}"))
@@ -94,8 +95,16 @@ impl Fenced {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`](lease_core::Error::Unavailable) if the servers do not answer; after an
-    /// unclear one the message may be there. To be refused is an answer, not an error.
+    /// To be refused by a later holder is an answer, not an error.
+    ///
+    /// - [`Error::Unavailable`](lease_core::Error::Unavailable) if the servers do not answer, or
+    ///   others write all the time. After an unclear one the message may be there:
+    ///   [read](Self::read) before it is written again.
+    /// - [`Error::Misconfigured`](lease_core::Error::Misconfigured) if this user may not publish to
+    ///   the subject or read the stream, there is no such stream, or the message is larger than the
+    ///   server takes or than the stream or the account has room for: a person has to change that.
+    ///   Nothing was stored. (Its words are those for the lease bucket; the source has the
+    ///   server's.)
     ///
     /// # Cancel safety
     ///
@@ -110,7 +119,9 @@ impl Fenced {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`](lease_core::Error::Unavailable) if the servers do not answer.
+    /// [`Error::Unavailable`](lease_core::Error::Unavailable) if the servers do not answer: read
+    /// again. [`Error::Misconfigured`](lease_core::Error::Misconfigured) if this user may not read
+    /// the stream, or there is none: call a person.
     ///
     /// # Cancel safety
     ///

@@ -135,7 +135,8 @@ impl Options {
         self
     }
 
-    /// Sets how long a request waits for its answer.
+    /// Sets how long a request waits for its answer; [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT)
+    /// where nothing is said. Zero is refused by [`connect`](crate::connect).
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;

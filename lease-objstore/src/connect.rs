@@ -52,7 +52,7 @@ const ELECTED: u64 = 2;
 /// [`Error::Misconfigured`], with what to do: the folder, the one above it or the bucket is missing,
 /// is no folder, is not writable or has no hard links; the credentials are refused; a newer version
 /// keeps its leases there; the store does not honour create-if-absent. [`Error::Unavailable`] if it
-/// does not answer.
+/// does not answer: try again.
 ///
 /// # Cancel safety
 ///

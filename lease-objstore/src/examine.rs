@@ -33,9 +33,10 @@ const TRIAL: Guarantee = Guarantee::new("opens", "a lease store can be opened he
 
 /// Asks a live folder or bucket for each guarantee that leases need of it.
 ///
-/// It writes in a folder of its own below that of the leases, beside it where that is not there yet,
-/// and removes it again; the leases themselves are not touched. What is wrong, or that nobody
-/// answers, is a finding.
+/// It writes in a folder of its own below that of the leases, beside it where that is not there
+/// yet, and removes it again; the leases themselves are not touched. What is wrong, or that nobody
+/// answers, is a finding and no error. It takes some seconds, and up to a minute where the store's
+/// clock is coarse.
 ///
 /// # Cancel safety
 ///

@@ -101,8 +101,8 @@ impl Fenced {
     ///
     /// [`Error::Unavailable`] if the store does not answer, or others write all the time; after an
     /// unclear one the object may be written, and may be written again. [`Error::Misconfigured`] if
-    /// the store refuses access or cannot overwrite on a condition. To be refused by a later holder
-    /// is an answer, not an error.
+    /// the store refuses access or cannot overwrite on a condition, which a person has to change.
+    /// To be refused by a later holder is an answer, not an error.
     ///
     /// # Cancel safety
     ///
@@ -116,8 +116,8 @@ impl Fenced {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the store does not answer, [`Error::Misconfigured`] if it refuses
-    /// access.
+    /// [`Error::Unavailable`] if the store does not answer: read again. [`Error::Misconfigured`] if
+    /// it refuses access: call a person.
     ///
     /// # Cancel safety
     ///

@@ -98,7 +98,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`](crate::Error::Lost) if the lease was lost meanwhile.
+    /// [`Error::Lost`](crate::Error::Lost) if the lease was lost meanwhile: do not begin the
+    /// protected work.
     pub fn ready(&self) -> Result<Fence> {
         wait(self.inner.ready())?
     }
