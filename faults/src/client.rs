@@ -66,13 +66,14 @@ pub async fn live(orders: Orders) -> Result<(), Anything> {
     let chance = Chance::of(orders.seed, 0);
     let backend = connected(&orders, who, &recorder).await?;
     recorder.add(who, What::Ready);
+    let threads_before = threads();
 
     let timing = Timing::with_ttl(Duration::from_millis(orders.ttl_ms)).build()?;
     let info = HolderInfo::of_this_process().label(format!("client {}", orders.number));
     // A process that is proven dead is not waited for; half of them must be.
     let info = if chance.one_in(2) { info } else { info.without_process() };
     let leases = Coordinator::builder(backend).timing(timing).info(info.build()?).build();
-    let life = Arc::new(Life::new(orders, leases, recorder));
+    let life = Arc::new(Life::new(orders, leases, recorder.clone()));
 
     let loops: Vec<_> = (1..=LOOPS)
         .map(|number| {
@@ -86,8 +87,16 @@ pub async fn live(orders: Orders) -> Result<(), Anything> {
         one.await?;
     }
     life.last_turn(&name).await;
+    if let (Some(before), Some(after)) = (threads_before, threads()) {
+        recorder.add(who, What::Threads { before, after });
+    }
     println!("{ENDED}");
     Ok(())
+}
+
+/// How many threads this process has, where the system tells.
+fn threads() -> Option<usize> {
+    std::fs::read_dir("/proc/self/task").ok().map(Iterator::count)
 }
 
 /// Opens the store, however long that takes: it may be away.

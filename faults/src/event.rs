@@ -55,6 +55,8 @@ pub enum What {
     Left { name: String, holders: Vec<String> },
     /// The names that the store knew at the end.
     Knows { names: Vec<String> },
+    /// All that was in the store at the end, whatever it is.
+    Remains { things: Vec<Thing> },
     /// How a client that was told to end has ended: nothing where it ended well.
     ClientEnded { client: u32, problem: Option<String> },
 
@@ -106,6 +108,8 @@ pub enum What {
     NotWritten { nonce: Nonce, why: String },
     /// The last turn, after the faults: alone, once. Nothing where it had it, else why not.
     Turn { name: String, problem: Option<String> },
+    /// How many threads its process had before its first lease, and after its last one.
+    Threads { before: usize, after: usize },
 
     /// A request arrived at a resource, in this order.
     Arrived {
@@ -116,6 +120,17 @@ pub enum What {
         token: Token,
         admitted: bool,
     },
+}
+
+/// A file, an object, a document, a message or whatever else a store keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thing {
+    /// Its name in the store, from where the leases are on.
+    pub key: String,
+    /// How long ago it was written last, where the store tells.
+    pub age_ms: u64,
+    /// How large it is, where the store tells.
+    pub bytes: u64,
 }
 
 /// Whether something took place.

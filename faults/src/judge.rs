@@ -4,6 +4,7 @@ mod beliefs;
 mod book;
 mod ends;
 mod epochs;
+mod leaks;
 mod losses;
 mod outage;
 mod writes;
@@ -84,6 +85,7 @@ pub fn judge(events: &[Event]) -> Verdict {
     found.extend(writes);
     found.extend(losses::check(events, &book));
     found.extend(ends::check(events));
+    found.extend(leaks::check(events));
     for event in events {
         if let What::Began { backend, .. } = &event.what {
             verdict.backend.clone_from(backend);

@@ -21,5 +21,6 @@ pub mod judge;
 pub mod nemesis;
 pub mod newcomer;
 pub mod plan;
+pub mod remains;
 pub mod resource;
 pub mod run;

@@ -9,6 +9,7 @@ use leasehold::{Clock, Coordinator, Error, Mode, Name, StoreUrl, Timing};
 use crate::client::{ENDED, told};
 use crate::event::{What, Who};
 use crate::history::Recorder;
+use crate::remains;
 
 /// How long it waits for each name.
 const WAITS: Duration = Duration::from_secs(60);
@@ -62,6 +63,7 @@ pub async fn come(orders: Orders) -> Result<(), Anything> {
     }
     let names = patiently(|| leases.names()).await?.iter().map(Name::to_string).collect();
     tell(What::Knows { names });
+    tell(What::Remains { things: remains::of(&orders.url).await? });
     println!("{ENDED}");
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use faults::event::{Answer, Event, Kind, Resource, What, Who};
+use faults::event::{Answer, Event, Kind, Resource, Thing, What, Who};
 use faults::judge::{Rule, Verdict, judge};
 use leasehold::{Epoch, Mode, Nonce, Token};
 use rstest::rstest;
@@ -66,6 +66,7 @@ impl Story {
         self.tell(end, Who::Harness, What::Newcomer { name: job(), problem: None });
         self.tell(end, Who::Harness, What::Left { name: job(), holders: vec![] });
         self.tell(end, Who::Harness, What::Knows { names });
+        self.tell(end, Who::Harness, What::Remains { things: vec![] });
         self.events.sort_by_key(|event| event.at);
         judge(&self.events)
     }
@@ -265,11 +266,65 @@ fn what_is_left_behind_is_told() {
         What::Left { name: "job".into(), holders: vec!["somebody".into()] },
         What::Knows { names: vec!["another".into()] },
         What::ClientEnded { client: 1, problem: Some("it hangs".into()) },
+        What::Threads { before: 5, after: 50 },
     ] {
         let mut story = Story::good();
         story.tell(999 * SECOND, Who::Harness, what);
         breaks(story, Rule::Leak);
     }
+}
+
+/// So many things, each with the number in its key, that were written so many seconds ago.
+fn remains(count: u64, key: fn(u64) -> String, age: u64, bytes: u64) -> Story {
+    let mut story = Story::good();
+    let thing = |number| Thing { key: key(number), age_ms: age * 1000, bytes };
+    let things = (0..count).map(thing).collect();
+    story.tell(1000 * SECOND, Who::Harness, What::Remains { things });
+    story
+}
+
+#[rstest]
+#[case::documents(1, |_| "leases/job".to_owned(), 0, 5_000)]
+#[case::anchors(1, |_| "r.job.x".to_owned(), 90_000, 100)]
+#[case::a_genesis(1, |_| "job/genesis".to_owned(), 90_000, 0)]
+#[case::claims_that_matter(10, |n| format!("job/x-{n:016}"), 90_000, 100)]
+#[case::files_of_a_claim(30, |n| format!("job/x-0000000000000001.a{n}"), 90_000, 100)]
+#[case::new_marks_in_a_folder(90, |n| format!("job/s-{n:032x}.kil"), 60, 10)]
+#[case::new_marks_in_a_stream(90, |n| format!("r.job.w.{n:032x}"), 60, 0)]
+#[case::marks_of_a_fault(2, |n| format!("r.job.w.{n:032x}"), 1_800, 0)]
+#[case::scraps_of_a_fault(4, |n| format!("job/x-{n:016}#1"), 1_800, 0)]
+#[case::looks_at_the_clock(9, |n| format!("p.{n}"), 60, 0)]
+#[case::consumers(4, |n| format!("consumer/{n}"), 600, 0)]
+fn what_a_store_keeps_by_its_page_is_no_leak(
+    #[case] count: u64,
+    #[case] key: fn(u64) -> String,
+    #[case] age: u64,
+    #[case] bytes: u64,
+) {
+    is_clean(remains(count, key, age, bytes));
+}
+
+#[rstest]
+#[case::a_document_of_no_name(1, |_| "leases/other".to_owned(), 0, 100)]
+#[case::a_document_that_grows(1, |_| "leases/job".to_owned(), 0, 100_000)]
+#[case::a_strange_file(1, |_| "job/notes".to_owned(), 0, 0)]
+#[case::a_strange_subject(1, |_| "r.other.x".to_owned(), 0, 0)]
+#[case::claims_that_decide_nothing(11, |n| format!("job/x-{n:016}"), 1, 100)]
+#[case::marks_in_a_folder(3, |n| format!("job/s-{n:032x}.kil"), 1_800, 10)]
+#[case::marks_in_a_stream(3, |n| format!("r.job.w.{n:032x}"), 1_800, 0)]
+#[case::a_mark_that_stays_for_ever(1, |n| format!("r.job.w.{n:032x}"), 9_000, 0)]
+#[case::files_half_written(5, |n| format!("job/x-{n:016}#1"), 1, 0)]
+#[case::looks_in_a_bucket(5, |n| format!("p-{n:032x}"), 1, 0)]
+#[case::a_scrap_that_nobody_finds(1, |n| format!("p-{n:032x}"), 9_000, 0)]
+#[case::looks_in_a_stream(1, |n| format!("p.{n}"), 600, 0)]
+#[case::consumers(5, |n| format!("consumer/{n}"), 600, 0)]
+fn what_a_store_keeps_beyond_that_is(
+    #[case] count: u64,
+    #[case] key: fn(u64) -> String,
+    #[case] age: u64,
+    #[case] bytes: u64,
+) {
+    breaks(remains(count, key, age, bytes), Rule::Leak);
 }
 
 #[test]
