@@ -1,11 +1,11 @@
-//! The runtime's pool of blocking threads, as small as it gets.
+//! The application's runtime: its pool of blocking threads as small as it gets, its only thread busy.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 use lease_core::backend::{Joined, Taken};
 use lease_core::clock::{Clock, SystemClock, within};
-use lease_core::{Backend, Claim, Jitter, Mode, Name, Policy};
+use lease_core::{Backend, Claim, Coordinator, Error, Jitter, Mode, Name, Policy, Timing};
 use lease_objstore::{ObjStore, Options, connect};
 
 use crate::people::{SECOND, acquire, info};
@@ -57,4 +57,29 @@ fn one_thread_is_enough() {
     // Not dropped: that would wait for a thread that waits for ever.
     runtime.shutdown_background();
     done.expect("the steps wait for each other");
+}
+
+/// The only thread of the runtime that opened the folder does something else for three ttls. Renewals
+/// come from elsewhere and do not wait for it: the lease's own check, the folder and whoever asks for
+/// it say the same. (Case 10.)
+#[tokio::test(flavor = "current_thread")]
+async fn a_runtime_that_is_blocked() {
+    let ttl = SECOND * 2;
+    let folder = tempfile::tempdir().unwrap();
+    let leases = |store| {
+        let timing = Timing::with_ttl(ttl).build().unwrap();
+        Coordinator::builder(Arc::new(store)).timing(timing).build()
+    };
+    let open = || async { connect(Options::local(folder.path())).await.unwrap() };
+    let lease = leases(open().await).exclusive("job").acquire().await.unwrap();
+
+    let until = SystemClock.now().plus(ttl * 3);
+    while SystemClock.now() < until {
+        std::thread::park_timeout(until.since(SystemClock.now()));
+    }
+
+    lease.check().expect("it was renewed meanwhile");
+    lease.confirm().await.expect("nobody could take it");
+    let others = leases(open().await).exclusive("job").acquire().await;
+    assert!(matches!(others, Err(Error::Held { .. })), "{others:?}");
 }
