@@ -25,6 +25,10 @@ async fn counts_for_a_lease() {
         return as_if_the_machine_had_slept().await;
     }
     let asleep = ["--map-root-user", "--time", "--boottime", &SECONDS.to_string()];
+    // Somebody has said so, and been told what is not run then.
+    if env::var_os("LEASE_TEST_WITHOUT_NAMESPACES").is_some() {
+        return;
+    }
     let may = Command::new("unshare").args(asleep).arg("true").status();
     assert!(
         may.is_ok_and(|status| status.success()),

@@ -34,6 +34,10 @@ pub(crate) fn with_mounts(test: &str, folder: &Path, prepare: &str) {
     let script = format!("{prepare} && exec \"$@\"");
     let folder_text = folder.to_str().unwrap();
     let wrapper = ["unshare", "--map-root-user", "--mount", "sh", "-c", &script, folder_text];
+    // Somebody has said so, and been told what is not run then.
+    if std::env::var_os("LEASE_TEST_WITHOUT_NAMESPACES").is_some() {
+        return;
+    }
     let may = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).status();
     assert!(
         may.is_ok_and(|status| status.success()),
