@@ -126,10 +126,10 @@ pub enum LossReason {
     /// store was away or slow, this process stood still, or the store refused the renewals, as
     /// after a right was taken away or a credential expired.
     ///
-    /// Which of them is told with each renewal that fails: by the event `a renewal failed` at
-    /// `debug`, whose `error` says what to change, and by [`Lease::confirm`](crate::Lease::confirm)
-    /// while the lease is [doubtful](crate::Status::Doubtful), which answers
-    /// [`Error::Misconfigured`] where it is refused.
+    /// Which of them is told with each renewal that fails, by the event `a renewal failed` at `debug`,
+    /// whose `error` says what to change. While the lease is [doubtful](crate::Status::Doubtful),
+    /// [`Lease::confirm`](crate::Lease::confirm) answers [`Error::Misconfigured`] where that is refused
+    /// as well.
     Expired,
     /// The store no longer has the state that the lease stood on: it was erased or re-created.
     StateGone,

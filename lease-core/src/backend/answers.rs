@@ -1,10 +1,9 @@
 //! What a backend answers, step by step.
 
-use super::Backend;
 use crate::record::{Grant, Holding, Revision, Standing};
 use crate::{Epoch, LossReason};
 
-/// The answer to [`Backend::register`].
+/// The answer to [`Backend::register`](super::Backend::register).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registered {
     /// The record is there.
@@ -13,7 +12,7 @@ pub enum Registered {
     Void,
 }
 
-/// The answer to [`Backend::install`].
+/// The answer to [`Backend::install`](super::Backend::install).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installed {
     /// The record is there.
@@ -22,7 +21,7 @@ pub enum Installed {
     Refused,
 }
 
-/// The answer to [`Backend::commit`].
+/// The answer to [`Backend::commit`](super::Backend::commit).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// Granted.
@@ -36,7 +35,7 @@ pub enum Committed {
     Lost,
 }
 
-/// The answer to [`Backend::renew`], for one record.
+/// The answer to [`Backend::renew`](super::Backend::renew), for one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewed {
     /// It lives one ttl longer.
@@ -50,7 +49,7 @@ pub enum Renewed {
     Lost(LossReason),
 }
 
-/// The answer to [`Backend::confirm`].
+/// The answer to [`Backend::confirm`](super::Backend::confirm).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmed {
     /// The record is there.
@@ -62,7 +61,7 @@ pub enum Confirmed {
     Lost(LossReason),
 }
 
-/// The answer to [`Backend::withdraw`].
+/// The answer to [`Backend::withdraw`](super::Backend::withdraw).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
     /// It was there and is gone.
@@ -71,7 +70,7 @@ pub enum Withdrawn {
     NotThere,
 }
 
-/// The answer to [`Backend::evict`].
+/// The answer to [`Backend::evict`](super::Backend::evict).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evicted {
     /// It is gone, or will be by the time that the store says.
@@ -81,7 +80,7 @@ pub enum Evicted {
     Kept,
 }
 
-/// The answer to [`Backend::break_record`].
+/// The answer to [`Backend::break_record`](super::Backend::break_record).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It is gone.
@@ -93,7 +92,7 @@ pub enum Broken {
     NotThere,
 }
 
-/// The answer to [`Backend::join`].
+/// The answer to [`Backend::join`](super::Backend::join).
 #[derive(Clone, Debug)]
 pub enum Joined {
     /// Granted.
@@ -122,7 +121,7 @@ impl Draining {
     }
 }
 
-/// The answer to [`Backend::take`].
+/// The answer to [`Backend::take`](super::Backend::take).
 #[derive(Clone, Debug)]
 pub enum Taken {
     /// Granted.
