@@ -15,6 +15,7 @@ mod model;
 mod mutants;
 #[cfg(test)]
 mod promises;
+mod publish;
 mod rules;
 mod simulate;
 mod step;
@@ -36,7 +37,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// What CI runs: lint, doc, features, model, sim, test, and two minutes of faults
+    /// What CI runs: lint, doc, features, rust-version, package, deny where cargo-deny is installed,
+    /// model, sim, test, and two minutes of faults
     Ci,
     /// Formatting and clippy, without a warning
     Lint,
@@ -44,6 +46,10 @@ enum Chore {
     Doc,
     /// Each feature of the root package alone, and what it may bring with it
     Features,
+    /// Whether the oldest Rust that is promised builds it all
+    RustVersion,
+    /// Whether each published package can be packed, and has its licences and what its page shows
+    Package,
     /// Every test, with the real servers
     Test,
     /// Whether the conformance suite catches every store that is broken on purpose, and a test every
@@ -117,6 +123,9 @@ fn run(chore: &Chore) -> Result<(), Failure> {
             check::lint()?;
             check::doc()?;
             features::check()?;
+            check::oldest_rust()?;
+            publish::check()?;
+            check::deny(true)?;
             model::check(false)?;
             simulate::as_ci_does()?;
             test::everything()?;
@@ -125,6 +134,8 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Lint => check::lint(),
         Chore::Doc => check::doc(),
         Chore::Features => features::check(),
+        Chore::RustVersion => check::oldest_rust(),
+        Chore::Package => publish::check(),
         Chore::Test => test::everything(),
         Chore::Sim { arguments } => simulate::simulate(arguments),
         Chore::Faults { arguments } => faults::run(arguments),

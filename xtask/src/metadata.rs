@@ -10,25 +10,33 @@ use crate::step::{Failure, cargo, output_of, workspace};
 #[derive(Debug)]
 pub(crate) struct RootPackage {
     pub(crate) name: String,
+    /// The oldest Rust that builds it, as its manifest says.
+    pub(crate) rust_version: String,
     features: BTreeMap<String, Vec<String>>,
+}
+
+/// All packages of the workspace, as cargo tells them.
+pub(crate) fn packages() -> Result<Vec<Value>, Failure> {
+    let output = output_of(cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
+    let mut metadata: Value = serde_json::from_slice(&output)
+        .map_err(|failure| Failure::Io("cargo metadata".to_owned(), failure.into()))?;
+    Ok(metadata["packages"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
 impl RootPackage {
     /// Asks cargo.
     pub(crate) fn read() -> Result<Self, Failure> {
-        let output = output_of(cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
-        let metadata: Value = serde_json::from_slice(&output)
-            .map_err(|failure| Failure::Io("cargo metadata".to_owned(), failure.into()))?;
         let manifest = workspace().join("Cargo.toml");
-        let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+        let packages = packages()?;
         let root = packages
             .iter()
             .find(|package| package["manifest_path"].as_str() == manifest.to_str())
             .ok_or_else(|| Failure::Rule("there is no package at the workspace's root".into()))?;
-        let name = root["name"].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| root[field].as_str().unwrap_or_default().to_owned();
         let features = root["features"].as_object().into_iter().flatten();
         let features = features.map(|(feature, enables)| (feature.clone(), texts(enables)));
-        Ok(Self { name, features: features.collect() })
+        let (name, rust_version) = (text("name"), text("rust_version"));
+        Ok(Self { name, rust_version, features: features.collect() })
     }
 
     /// All features but the default ones, which only name others.
