@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::chance::Chance;
 use crate::event::{What, Who};
 use crate::history::Recorder;
+use crate::pulse;
 use life::Life;
 
 /// What a client is told by whoever starts it.
@@ -62,6 +63,7 @@ type Anything = Box<dyn std::error::Error>;
 pub async fn live(orders: Orders) -> Result<(), Anything> {
     let who = Who::Client(orders.number);
     let recorder = Recorder::open(&orders.history)?;
+    pulse::start(who, recorder.clone());
     let turn = turn();
     let chance = Chance::of(orders.seed, 0);
     let backend = connected(&orders, who, &recorder).await?;

@@ -108,6 +108,9 @@ pub enum What {
     NotWritten { nonce: Nonce, why: String },
     /// The last turn, after the faults: alone, once. Nothing where it had it, else why not.
     Turn { name: String, problem: Option<String> },
+    /// Its loop of events, or the harness's, went on so much later than it was to: the machine has more
+    /// to do than it can, or the process was stopped.
+    Late { by_ms: u64 },
     /// How many threads its process had before its first lease, and after its last one.
     Threads { before: usize, after: usize },
 

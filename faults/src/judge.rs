@@ -4,6 +4,7 @@ mod beliefs;
 mod book;
 mod ends;
 mod epochs;
+mod kept;
 mod leaks;
 mod losses;
 mod outage;
@@ -29,6 +30,8 @@ pub struct Verdict {
     pub unfenced_stale_writes: usize,
     /// How many late writes the resource with a fence turned away.
     pub refused_writes: usize,
+    /// How many leases were held for longer than a ttl while nothing was in their way.
+    pub undisturbed: usize,
     /// The longest time that a name was asked for and nobody held it.
     pub longest_outage: Duration,
     /// What was broken.
@@ -57,6 +60,8 @@ pub enum Rule {
     ValidWrite,
     /// A client is told of its loss before it could matter.
     Notice,
+    /// A lease is not lost while nothing is in the way of its renewals.
+    Kept,
     /// Everybody gets on once the faults are over.
     Progress,
     /// Nothing is left behind.
@@ -70,12 +75,14 @@ pub enum Rule {
 pub fn judge(events: &[Event]) -> Verdict {
     let book = Book::of(events);
     let (writes, counts) = writes::check(events, &book);
+    let (lost, undisturbed) = kept::check(events, &book);
     let mut verdict = Verdict {
         backend: "?".to_owned(),
         grants: count(events, |what| matches!(what, What::Granted { .. })),
         faults: count(events, What::is_fault),
         unfenced_stale_writes: counts.unfenced_stale,
         refused_writes: counts.refused,
+        undisturbed,
         longest_outage: outage::longest(events, &book),
         violations: Vec::new(),
     };
@@ -84,6 +91,7 @@ pub fn judge(events: &[Event]) -> Verdict {
     found.extend(epochs::check(&book));
     found.extend(writes);
     found.extend(losses::check(events, &book));
+    found.extend(lost);
     found.extend(ends::check(events));
     found.extend(leaks::check(events));
     for event in events {

@@ -21,6 +21,7 @@ pub mod judge;
 pub mod nemesis;
 pub mod newcomer;
 pub mod plan;
+pub mod pulse;
 pub mod remains;
 pub mod resource;
 pub mod run;

@@ -119,6 +119,10 @@ fn tell(verdict: &Verdict) -> bool {
         "{}: the fence refused {} late writes; without one {} stale writes were taken",
         verdict.backend, verdict.refused_writes, verdict.unfenced_stale_writes
     );
+    println!(
+        "{}: {} leases were held for longer than a ttl with nothing in their way",
+        verdict.backend, verdict.undisturbed
+    );
     println!("{verdict}");
     verdict.is_clean()
 }

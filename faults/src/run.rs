@@ -18,10 +18,13 @@ use crate::history::{self, Recorder};
 use crate::judge::{Verdict, judge};
 use crate::nemesis::Nemesis;
 use crate::plan;
+use crate::pulse;
 use crate::resource::Resources;
 
 /// What the leases are on.
 const NAMES: [&str; 3] = ["stores/7", "night", "leader"];
+/// For how many ttls everybody goes on after the faults.
+const CALM: u32 = 8;
 /// Longer than the newcomer may take in all.
 const NEWCOMER_WITHIN: Duration = Duration::from_secs(300);
 
@@ -53,6 +56,7 @@ pub async fn run(settings: &Settings) -> Result<Verdict, Anything> {
     let folder = fresh(&settings.folder)?;
     let own = folder.join("harness.jsonl");
     let recorder = Recorder::open(&own)?;
+    pulse::start(Who::Harness, recorder.clone());
     let tell = |what| recorder.add(Who::Harness, what);
     let names = NAMES.map(str::to_owned).to_vec();
     let ttl = settings.kind.ttl();
@@ -90,6 +94,8 @@ pub async fn run(settings: &Settings) -> Result<Verdict, Anything> {
     };
     nemesis.storm(settings.storm).await.map_err(|why| -> Anything { why })?;
     tell(What::Calm);
+    // They go on as before: what is lost now, nothing excuses.
+    tokio::time::sleep(ttl * CALM).await;
     fleet.end(&names).await;
     tokio::task::block_in_place(|| newcomer(settings, &ground, &names, &own))?;
 

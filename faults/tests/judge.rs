@@ -59,6 +59,7 @@ impl Story {
         let began = What::Began { backend, seed: 1, ttl_ms: 2000, names: names.clone() };
         self.tell(0, Who::Harness, began);
         self.tell(1, Who::Nemesis, What::Spoils { fault: "a server".into() });
+        self.tell(2, Who::Nemesis, What::Mends { fault: "a server".into() });
         let end = 1000 * SECOND;
         self.tell(end, Who::Harness, What::Calm);
         self.tell(end, ANN, What::Turn { name: job(), problem: None });
@@ -233,7 +234,7 @@ fn a_loss_is_told_before_it_matters() {
         let nonce = story.believes(ANN, Mode::Exclusive, 3, 10 * SECOND, 12 * SECOND);
         story.holds(BOB, Mode::Exclusive, 4, 13 * SECOND, 14 * SECOND);
         if let Some(at) = at {
-            story.tell(at, ANN, What::Lost { nonce, reason: "expired".into() });
+            story.tell(at, ANN, What::Lost { nonce, reason: "displaced".into() });
         }
         more.iter().for_each(|what| story.tell(30 * SECOND, Who::Nemesis, what.clone()));
         story
@@ -244,6 +245,48 @@ fn a_loss_is_told_before_it_matters() {
     breaks(told(Some(31 * SECOND), &[What::GoesOn { client: 2 }]), Rule::Notice);
     breaks(told(None, &[]), Rule::Notice);
     is_clean(told(None, &[What::Kills { client: 1 }]));
+}
+
+#[test]
+fn a_lease_does_not_run_out_while_nothing_is_in_the_way_of_its_renewals() {
+    let stops = |client| What::Stops { client };
+    let goes_on = |client| What::GoesOn { client };
+    let fault = || "a way".to_owned();
+    let runs_out = |reason: &str, more: Vec<(u64, Who, What)>| {
+        let mut story = Story::good();
+        let nonce = story.believes(ANN, Mode::Exclusive, 3, 100 * SECOND, 110 * SECOND);
+        story.tell(110 * SECOND + 1, ANN, What::Over { nonce });
+        story.tell(110 * SECOND + 2, ANN, What::Lost { nonce, reason: reason.into() });
+        more.into_iter().for_each(|(at, who, what)| story.tell(at * SECOND, who, what));
+        story
+    };
+    let nemesis =
+        |from, what, to, until| vec![(from, Who::Nemesis, what), (to, Who::Nemesis, until)];
+    let spoils = || What::Spoils { fault: fault() };
+    let mends = || What::Mends { fault: fault() };
+
+    breaks(runs_out("expired", vec![]), Rule::Kept);
+    is_clean(runs_out("displaced", vec![]));
+    is_clean(runs_out("expired", nemesis(105, stops(1), 106, goes_on(1))));
+    breaks(runs_out("expired", nemesis(105, stops(2), 106, goes_on(2))), Rule::Kept);
+    is_clean(runs_out("expired", nemesis(105, spoils(), 106, mends())));
+    // It is felt for a ttl longer.
+    is_clean(runs_out("expired", nemesis(90, spoils(), 99, mends())));
+    breaks(runs_out("expired", nemesis(90, spoils(), 97, mends())), Rule::Kept);
+    // The machine had no time for anybody, or for one that was stopped.
+    let late = |who| (106, who, What::Late { by_ms: 900 });
+    is_clean(runs_out("expired", vec![late(BOB)]));
+    let mut explained = nemesis(105, stops(2), 106, goes_on(2));
+    explained.push(late(BOB));
+    breaks(runs_out("expired", explained), Rule::Kept);
+}
+
+#[test]
+fn leases_that_nothing_disturbs_are_counted() {
+    let mut story = Story::good();
+    story.holds(ANN, Mode::Exclusive, 3, 100 * SECOND, 103 * SECOND);
+    story.holds(ANN, Mode::Exclusive, 4, 105 * SECOND, 106 * SECOND);
+    assert_eq!(is_clean(story).undisturbed, 1);
 }
 
 #[test]

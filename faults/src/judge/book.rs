@@ -33,6 +33,8 @@ pub(super) struct Lease {
     pub(super) let_go: Option<u64>,
     /// When its holder was told, without having asked, that it is lost.
     pub(super) told: Option<u64>,
+    /// When its own check, or whoever told of the loss, said first that nobody has renewed it in time.
+    pub(super) expired: Option<u64>,
 }
 
 /// Part of the line of time.
@@ -64,6 +66,7 @@ impl Book {
                         broken: None,
                         let_go: None,
                         told: None,
+                        expired: None,
                     });
                 }
                 _ => {}
@@ -83,9 +86,17 @@ impl Book {
                 known.from = known.from.min(*from);
                 known.to = known.to.max(*to);
             }),
-            What::Lost { nonce, .. } => {
-                self.with(*nonce, |lease| lease.told = lease.told.or(Some(event.at)));
-            }
+            What::Lost { nonce, reason } => self.with(*nonce, |lease| {
+                lease.told = lease.told.or(Some(event.at));
+                lease.expired = match reason.as_str() {
+                    "expired" => lease.expired.or(Some(event.at)),
+                    // It was not the clock that its check went by.
+                    _ => None,
+                };
+            }),
+            What::Over { nonce } => self.with(*nonce, |lease| {
+                lease.expired = lease.expired.or(Some(event.at).filter(|_| lease.told.is_none()));
+            }),
             What::LetsGo { nonce } => self.with(*nonce, |lease| lease.let_go = Some(event.at)),
             What::Breaks { nonce, call, .. } if !vain.contains(&(event.who, *call)) => {
                 self.with(*nonce, |lease| lease.broken = lease.broken.or(Some(event.at)));
