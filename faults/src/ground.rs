@@ -115,19 +115,39 @@ impl Ground {
         server.resume()
     }
 
-    /// Whether members reach each other by ways of their own.
-    #[must_use]
-    pub fn has_ways_between(&self) -> bool {
-        !self.between.is_empty()
+    /// Whether one can be cut off from the others while clients reach it.
+    pub async fn has_members(&self) -> bool {
+        matches!(&*self.servers.lock().await, Servers::Mongo(_) | Servers::Nats(_))
     }
 
-    /// Cuts one off from the others alone, for as long as `meanwhile` takes.
-    pub async fn isolate(&self, which: usize, meanwhile: impl Future<Output = ()> + Send) {
+    /// Cuts one off from the others alone, for as long as `meanwhile` takes: nothing gets through
+    /// that it asks them or that they ask it.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended.
+    pub async fn isolate(
+        &self,
+        which: usize,
+        meanwhile: impl Future<Output = ()> + Send,
+    ) -> testbed::Result<()> {
+        if let Servers::Mongo(set) = &*self.servers.lock().await {
+            // All use one address of a member, so that the ways tell by who comes.
+            let all = set.members().map(Server::process).collect::<testbed::Result<Vec<_>>>()?;
+            for (member, link) in self.links.iter().enumerate() {
+                let is_cut = |(other, _): &(usize, &u32)| (*other == which) != (member == which);
+                link.cut_off(all.iter().enumerate().filter(is_cut).map(|(_, process)| *process));
+            }
+            meanwhile.await;
+            self.links.iter().for_each(FaultProxy::rejoin);
+            return Ok(());
+        }
         let touches = |(from, to, _): &&(usize, usize, FaultProxy)| [*from, *to].contains(&which);
         let cut: Vec<_> = self.between.iter().filter(touches).map(|(.., way)| way).collect();
         cut.iter().for_each(|way| way.black_hole());
         meanwhile.await;
         cut.iter().for_each(|way| way.heal());
+        Ok(())
     }
 }
 

@@ -108,9 +108,8 @@ impl Nemesis {
         if servers == 0 {
             return Ok(());
         }
-        for step in
-            plan::servers(self.seed, servers, self.kind.ttl(), self.ground.has_ways_between())
-        {
+        let isolates = self.ground.has_members().await;
+        for step in plan::servers(self.seed, servers, self.kind.ttl(), isolates) {
             if !pause(step.after, end).await {
                 break;
             }
@@ -120,7 +119,7 @@ impl Nemesis {
             match step.fault {
                 ServerFault::Restart => self.ground.restart(step.whom, meanwhile).await?,
                 ServerFault::Pause => self.ground.pause(step.whom, meanwhile).await?,
-                ServerFault::Isolate => self.ground.isolate(step.whom, meanwhile).await,
+                ServerFault::Isolate => self.ground.isolate(step.whom, meanwhile).await?,
             }
             self.tell(What::Mends { fault });
         }

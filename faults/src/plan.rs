@@ -114,20 +114,20 @@ pub fn links(seed: u64, links: usize, ttl: Duration) -> impl Iterator<Item = Ste
     })
 }
 
-/// The steps that hit the servers, one at a time: most of them always live. Where there are ways between
-/// them they are cut off as well.
+/// The steps that hit the servers, one at a time: most of them always live. Where they can be
+/// cut off from each other they are, too.
 pub fn servers(
     seed: u64,
     servers: usize,
     ttl: Duration,
-    ways_between: bool,
+    isolates: bool,
 ) -> impl Iterator<Item = Step<ServerFault>> {
     let chance = Chance::of(seed, 3000);
     std::iter::repeat_with(move || {
         let after = ttl + chance.up_to(200, ttl);
         let whom = below(&chance, servers);
         let time = chance.up_to(200, ttl);
-        let fault = match chance.below(if ways_between { 3 } else { 2 }) {
+        let fault = match chance.below(if isolates { 3 } else { 2 }) {
             0 => ServerFault::Restart,
             1 => ServerFault::Pause,
             _ => ServerFault::Isolate,

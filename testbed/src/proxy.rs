@@ -1,6 +1,7 @@
 //! A TCP proxy between a client and a server that spoils the network on demand.
 
 mod pump;
+mod source;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,6 +11,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+
+use source::{Cut, Source};
 
 /// What happens to the bytes of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +81,23 @@ impl FaultProxy {
         self.set(Flow::Swallow, Flow::Swallow);
     }
 
+    /// Lets nothing through, in either direction, on connections that one of these processes has opened or
+    /// opens: all others go on. Nobody else's faults and heals change that, until [`rejoin`](Self::rejoin).
+    ///
+    /// For processes of this machine, as Linux tells of them; elsewhere it cuts nothing.
+    pub fn cut_off(&self, processes: impl IntoIterator<Item = u32>) {
+        let cut = Arc::new(Cut::of(processes));
+        self.state.weather.send_modify(|weather| {
+            weather.cut = cut;
+            weather.cuts += 1;
+        });
+    }
+
+    /// Lets those through again who were cut off. Connections that lost bytes are reset.
+    pub fn rejoin(&self) {
+        self.cut_off([]);
+    }
+
     /// Makes both directions slow.
     pub fn delay(&self, by: Duration) {
         self.set(Flow::Delay(by), Flow::Delay(by));
@@ -131,13 +151,16 @@ struct State {
     trap: Mutex<Option<Trap>>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Weather {
     to_server: Flow,
     to_client: Flow,
     /// Counted, so that a connection tells a reset in its life from those before it.
     resets: u64,
     heals: u64,
+    /// The processes that are cut off, and how often that has changed.
+    cut: Arc<Cut>,
+    cuts: u64,
 }
 
 /// The one answer that shall be lost.
@@ -169,8 +192,9 @@ async fn accept(listener: TcpListener, upstream: SocketAddr, state: Arc<State>) 
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => if let Ok((client, _)) = accepted {
-                connections.spawn(pump::carry(client, upstream, Arc::clone(&state)));
+            accepted = listener.accept() => if let Ok((client, peer)) = accepted {
+                let source = Source::of(peer, &state.weather.borrow());
+                connections.spawn(pump::carry(client, source, upstream, Arc::clone(&state)));
             },
             Some(_) = connections.join_next() => {}
         }

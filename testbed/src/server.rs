@@ -87,6 +87,15 @@ impl Server {
         self.own.is_some()
     }
 
+    /// The number of its process, until that is started again.
+    ///
+    /// # Errors
+    ///
+    /// When it is not ours.
+    pub fn process(&self) -> Result<u32> {
+        Ok(self.own()?.process.id())
+    }
+
     /// Stops the process where it stands: connections stay open and nothing is answered.
     ///
     /// # Errors

@@ -60,6 +60,29 @@ async fn a_new_connection_reaches_nobody_in_a_black_hole() {
     assert_eq!(net.heard().await, "one");
 }
 
+/// By who opened a connection: here that is this process.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_is_cut_off_reaches_nobody_and_everybody_else_does() {
+    let mut net = Net::new().await;
+    let (us, others) = (std::process::id(), std::os::unix::process::parent_id());
+    net.proxy.cut_off([others]);
+    assert_eq!(net.client.ask("one").await.unwrap(), "one");
+    net.heard().await;
+    net.proxy.cut_off([others, us]);
+    net.client.say("two").await;
+    net.client.hears_nothing().await;
+    let mut late = net.connect().await;
+    late.say("three").await;
+    // It is not what a heal is for.
+    net.proxy.heal();
+    late.hears_nothing().await;
+    assert!(net.requests.is_empty());
+    net.proxy.rejoin();
+    net.client.hear().await.unwrap_err();
+    assert_eq!(late.hear().await.unwrap(), "three");
+}
+
 #[tokio::test]
 async fn one_direction_alone_can_be_cut() {
     let mut net = Net::new().await;

@@ -8,7 +8,7 @@ use testbed::gcs::Gcs;
 use testbed::mongo::{self, ReplicaSet};
 use testbed::nats::{self, Cluster};
 use testbed::s3::S3;
-use testbed::{Result, Server};
+use testbed::{FaultProxy, Result, Server};
 
 #[test]
 fn mongod_alone_starts_again_after_a_crash() -> Result<()> {
@@ -31,6 +31,32 @@ fn three_mongods_elect_another_primary_when_theirs_dies() -> Result<()> {
     let second = set.primary()?;
     assert_ne!(first, second);
     set.member(first).unwrap().restart()?;
+    set.settled()
+}
+
+/// In both directions, though all members live and are reached by everybody else: each way tells by who
+/// opened a connection.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_primary_that_is_cut_off_from_the_others_alone_steps_down_and_follows_when_it_is_back()
+-> Result<()> {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut ways = Vec::new();
+    let set = ReplicaSet::start_behind(3, |member| {
+        let way = runtime.block_on(FaultProxy::start(member))?;
+        let address = way.address();
+        ways.push(way);
+        Ok(address)
+    })?;
+    let first = set.primary()?;
+    let processes = set.members().map(Server::process).collect::<Result<Vec<_>>>()?;
+    for (member, way) in ways.iter().enumerate() {
+        let is_cut = |(other, _): &(usize, &u32)| (*other == first) != (member == first);
+        way.cut_off(processes.iter().enumerate().filter(is_cut).map(|(_, process)| *process));
+    }
+    let is_another = || set.primary().is_ok_and(|now| now != first);
+    assert!((0..100_000).any(|_| is_another()), "it is still the primary");
+    ways.iter().for_each(FaultProxy::rejoin);
     set.settled()
 }
 

@@ -9,22 +9,28 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
+use super::source::Source;
 use super::{Flow, Spoil, State, Weather};
 
 /// Small enough that a delay is felt by each message, large enough to be no bottleneck.
 const PIECE: usize = 16 * 1024;
 
 /// Carries one client's connection to its end.
-pub(super) async fn carry(mut client: TcpStream, upstream: SocketAddr, state: Arc<State>) {
+pub(super) async fn carry(
+    mut client: TcpStream,
+    source: Source,
+    upstream: SocketAddr,
+    state: Arc<State>,
+) {
     let mut weather = state.weather.subscribe();
     let resets = weather.borrow().resets;
     let connected = tokio::select! {
-        connected = connect(upstream, state.weather.subscribe()) => connected.ok(),
+        connected = connect(upstream, &source, state.weather.subscribe()) => connected.ok(),
         () = until(&mut weather, |now| now.resets != resets) => None,
     };
     let Some(mut server) = connected else { return abort(&client) };
     let carried = tokio::select! {
-        carried = both_ways(&mut client, &mut server, &state) => carried,
+        carried = both_ways(&mut client, &mut server, &source, &state) => carried,
         () = until(&mut weather, |now| now.resets != resets) => Err(Broken),
     };
     if carried.is_err() {
@@ -45,15 +51,18 @@ impl From<io::Error> for Broken {
 /// A server behind a hole cannot be reached; its client's first bytes wait with it.
 async fn connect(
     upstream: SocketAddr,
+    source: &Source,
     mut weather: watch::Receiver<Weather>,
 ) -> io::Result<TcpStream> {
-    until(&mut weather, |now| matches!(now.to_server, Flow::Pass | Flow::Delay(_))).await;
+    let to_server = |now: &Weather| Direction::ToServer.flow(now, source);
+    until(&mut weather, |now| matches!(to_server(now), Flow::Pass | Flow::Delay(_))).await;
     TcpStream::connect(upstream).await
 }
 
 async fn both_ways(
     client: &mut TcpStream,
     server: &mut TcpStream,
+    source: &Source,
     state: &State,
 ) -> Result<(), Broken> {
     // A proxy that collects small pieces would be a delay that nobody asked for.
@@ -62,8 +71,8 @@ async fn both_ways(
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     let doomed = Mutex::new(None);
-    let requests = Pump::new(Direction::ToServer, state, &doomed);
-    let answers = Pump::new(Direction::ToClient, state, &doomed);
+    let requests = Pump::new(Direction::ToServer, source, state, &doomed);
+    let answers = Pump::new(Direction::ToClient, source, state, &doomed);
     tokio::try_join!(requests.run(from_client, to_server), answers.run(from_server, to_client))
         .map(drop)
 }
@@ -89,6 +98,7 @@ enum Hole {
 /// One direction of one connection.
 struct Pump<'a> {
     direction: Direction,
+    source: &'a Source,
     state: &'a State,
     weather: watch::Receiver<Weather>,
     /// Set by the requests' pump when the connection's next answer shall be lost.
@@ -97,9 +107,14 @@ struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    fn new(direction: Direction, state: &'a State, doomed: &'a Mutex<Option<Spoil>>) -> Self {
+    fn new(
+        direction: Direction,
+        source: &'a Source,
+        state: &'a State,
+        doomed: &'a Mutex<Option<Spoil>>,
+    ) -> Self {
         let weather = state.weather.subscribe();
-        Self { direction, state, weather, doomed, hole: Hole::None }
+        Self { direction, source, state, weather, doomed, hole: Hole::None }
     }
 
     async fn run(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
@@ -155,9 +170,9 @@ impl<'a> Pump<'a> {
             return true;
         }
         loop {
-            let direction = self.direction;
-            let flow = direction.flow(&self.weather.borrow());
-            let changed = until(&mut self.weather, |now| direction.flow(now) != flow);
+            let (direction, source) = (self.direction, self.source);
+            let flow = direction.flow(&self.weather.borrow(), source);
+            let changed = until(&mut self.weather, |now| direction.flow(now, source) != flow);
             match flow {
                 Flow::Pass => return false,
                 Flow::Hold => changed.await,
@@ -177,15 +192,16 @@ impl<'a> Pump<'a> {
     fn is_felt(&self, now: &Weather) -> bool {
         match self.hole {
             Hole::None => false,
-            Hole::Swallowed => self.direction.flow(now) != Flow::Swallow,
+            Hole::Swallowed => self.direction.flow(now, self.source) != Flow::Swallow,
             Hole::Spoiled { heals } => now.heals != heals,
         }
     }
 }
 
 impl Direction {
-    fn flow(self, weather: &Weather) -> Flow {
+    fn flow(self, weather: &Weather, source: &Source) -> Flow {
         match self {
+            _ if source.is_cut(weather) => Flow::Swallow,
             Self::ToServer => weather.to_server,
             Self::ToClient => weather.to_client,
         }
