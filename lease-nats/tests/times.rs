@@ -6,10 +6,10 @@ mod support;
 use std::sync::Arc;
 
 use lease_core::clock::SystemClock;
-use lease_core::{Clock, Coordinator, Error, Mode, Timing};
+use lease_core::{Backend, BreakNote, Clock, Coordinator, Error, Mode, Timing};
 use rstest::rstest;
 
-use support::bucket::Bucket;
+use support::bucket::{Bucket, stem};
 use support::server::shared;
 use support::{
     SECOND, TTL, acquire, claim, eventually, fresh, name, open, pass, renew, try_acquire,
@@ -56,6 +56,30 @@ async fn a_record_that_ran_out_is_still_there(
     // Times to live are whole seconds, and the server looks for what has ended once in a while.
     pass(SECOND * 4).await;
     assert_eq!(bucket.records(&job).await, 1);
+}
+
+/// A server that was killed and started again may show once more what a mark of an end had replaced,
+/// when the mark is over: that must have expired by then, so a mark lasts no shorter than the ttl.
+#[rstest]
+#[tokio::test]
+async fn the_mark_of_an_end_lasts_no_shorter_than_what_has_ended(
+    #[values(false, true)] is_broken: bool,
+    #[values(TTL, Timing::MAX_TTL)] ttl: std::time::Duration,
+) {
+    let bucket = Bucket::at(shared().url(), 1).await;
+    let ann = bucket.connect().await;
+    let job = name("job");
+    let mine = acquire(&ann, &claim(&job, Mode::Writer, ttl)).await.holding;
+    if is_broken {
+        let note = BreakNote::new("op", "to see");
+        bucket.connect().await.break_record(&job, mine.nonce, &note).await.unwrap();
+    } else {
+        ann.withdraw(&mine).await.unwrap();
+    }
+    let (headers, _) = bucket.last(&format!("{}.w.{}", stem(&job), mine.nonce)).await.unwrap();
+    let lasts = headers.lines().find_map(|line| line.strip_prefix("Nats-TTL: ")).unwrap();
+    let lasts: u64 = lasts.trim().parse().unwrap();
+    assert!(headers.contains("KV-Operation: DEL") && lasts >= ttl.as_secs(), "{headers}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use lease_core::backend::Broken;
 use lease_core::{BreakNote, Epoch, Name, Nonce, Result, State};
 
+use super::withdraw::brief;
 use crate::key::Keys;
 use crate::memo::{Content, Place};
 use crate::record::{Anchor, Writer, stand_in};
@@ -94,10 +95,9 @@ impl Nats {
         let Some(kept) = self.wire.last(&key).await?.filter(|kept| !kept.ended) else {
             return Ok(Some(Broken::NotThere));
         };
-        // No shorter than its ttl: see `brief`.
-        let ttl =
-            Writer::decode(&kept.body, name, nonce).map_or(REMOVED, |writer| writer.holder.ttl());
-        let put = self.end(&key, kept.seq, Bytes::new(), ttl.max(REMOVED)).await?;
+        let lasts = Writer::decode(&kept.body, name, nonce)
+            .map_or(REMOVED, |writer| brief(writer.holder.ttl()).max(REMOVED));
+        let put = self.end(&key, kept.seq, Bytes::new(), lasts).await?;
         Ok(matches!(put, Put::Done(_)).then(|| Broken::Broken { epoch: place.epoch() }))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lease_core::backend::Withdrawn;
-use lease_core::{Epoch, Holding, Jitter, Mode, Nonce, Result};
+use lease_core::{Epoch, Holding, Jitter, Mode, Nonce, Result, Timing};
 
 use super::own::Own;
 use crate::key::Keys;
@@ -160,13 +160,39 @@ impl Place {
 ///
 /// No shorter than the ttl: a server that was killed may show again what a mark had replaced once the
 /// mark is over, and that must have expired by then.
-fn brief(ttl: Duration) -> Duration {
-    const BETWEEN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(24 * 3600)];
-    ttl.clamp(BETWEEN[0], BETWEEN[1])
+pub(crate) fn brief(ttl: Duration) -> Duration {
+    const AT_LEAST: Duration = Duration::from_secs(5);
+    // No lease is longer, and what a record tells beyond is none that can be waited for.
+    ttl.clamp(AT_LEAST, Timing::MAX_TTL)
 }
 
-/// How long the end of a record is marked whose insertion may still arrive.
+/// How long the end of a record is marked whose insertion may still arrive: no shorter than that.
 fn long(ttl: Duration) -> Duration {
     const BETWEEN: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(24 * 3600)];
-    ttl.saturating_mul(4).clamp(BETWEEN[0], BETWEEN[1])
+    ttl.saturating_mul(4).clamp(BETWEEN[0], BETWEEN[1]).max(brief(ttl))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::the_shortest(Duration::from_millis(1))]
+    #[case::of_seconds(Duration::from_secs(15))]
+    #[case::of_a_day(Duration::from_secs(24 * 3600))]
+    #[case::of_a_month(Duration::from_secs(30 * 24 * 3600))]
+    #[case::the_longest(Timing::MAX_TTL)]
+    fn the_mark_of_an_end_outlives_what_has_ended(#[case] ttl: Duration) {
+        assert!(brief(ttl) >= ttl, "{:?}", brief(ttl));
+        assert!(long(ttl) >= brief(ttl), "{:?}", long(ttl));
+    }
+
+    /// A record may tell any number; the server takes no time that overflows in nanoseconds.
+    #[test]
+    fn no_mark_lasts_longer_than_any_lease() {
+        assert_eq!(brief(Duration::MAX), Timing::MAX_TTL);
+        assert_eq!(long(Duration::MAX), Timing::MAX_TTL);
+    }
 }

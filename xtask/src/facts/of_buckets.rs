@@ -9,6 +9,7 @@ const CONNECTOR: &str = "lease-objstore/src/cloud/connector.rs";
 const EXCLUSIVE: &str = "lease-objstore/src/steps/exclusive.rs";
 const FENCED: &str = "lease-objstore/src/fenced.rs";
 const JUDGE: &str = "lease-objstore/src/judge.rs";
+const LIFETIME: &str = "lease-objstore/src/lifetime.rs";
 const LISTING: &str = "lease-objstore/src/listing.rs";
 const OBJECTS: &str = "lease-objstore/src/objects.rs";
 const PROBE: &str = "lease-objstore/src/probe.rs";
@@ -214,5 +215,19 @@ pub(super) const FACTS: &[Fact] = &[
         package: PACKAGE,
         target: LIB,
         test: "listing::tests::what_counts_is_read_from_the_names::case_06_emptied",
+    },
+    // A mark outlives the file that told its claim's ttl, and is in everybody's listings as long as it
+    // is there.
+    Fact {
+        id: "B13",
+        edits: &[edit(
+            LIFETIME,
+            "encode(&Told { ttl_ms: whole_ms(ttl) })",
+            "let _ = ttl;
+    Ok(Bytes::new())",
+        )],
+        package: PACKAGE,
+        target: FILES,
+        test: "marks::of_attempts_that_were_never_answered_they_go_after_a_few_ttls",
     },
 ];

@@ -3,6 +3,7 @@
 use super::Fact;
 use crate::rules::edits::edit;
 
+const BREAKING: &str = "lease-nats/src/steps/breaking.rs";
 const CONNECT: &str = "lease-nats/src/connect.rs";
 const HEARING: &str = "lease-nats/src/hearing.rs";
 const LINK: &str = "lease-nats/src/link.rs";
@@ -195,5 +196,47 @@ pub(super) const FACTS: &[Fact] = &[
         package: PACKAGE,
         target: &["--test", "guarded_writes"],
         test: "a_blocked_runtime_does_not_keep_renewals_waiting",
+    },
+    // For a moment after a split, two servers answer one write; the first to say no may be the one
+    // that was left behind.
+    Fact {
+        id: "N14",
+        edits: &[
+            edit(
+                WITHDRAW,
+                "if refused && there.is_free_under(mine.epoch) {
+                return Ok(Withdrawn::Removed);
+            }",
+                "",
+            ),
+            edit(
+                WITHDRAW,
+                "Some(kept) if refused && kept.body == by_this_call => {
+                        self.memo.forget_writer(mine.nonce);
+                        return Ok(Withdrawn::Removed);
+                    }",
+                "",
+            ),
+            edit(BREAKING, "Some(_) => Err(two_minds()),", "Some(_) => Ok(Broken::NotThere),"),
+        ],
+        package: PACKAGE,
+        target: &["--test", "two_minds"],
+        test: "a_refusal_is_no_proof_that_nothing_was_stored",
+    },
+    // What a mark had replaced may be shown again, when the mark is over, by a server that was killed.
+    Fact {
+        id: "N15",
+        edits: &[
+            edit(WITHDRAW, "ttl.clamp(AT_LEAST, Timing::MAX_TTL)", "AT_LEAST"),
+            edit(
+                BREAKING,
+                "map_or(REMOVED, |writer| brief(writer.holder.ttl()).max(REMOVED))",
+                "map_or(REMOVED, |_| REMOVED)",
+            ),
+        ],
+        package: PACKAGE,
+        target: TIMES,
+        test: "the_mark_of_an_end_lasts_no_shorter_than_what_has_ended::is_broken_1_false::\
+               ttl_2_Timing__MAX_TTL",
     },
 ];
