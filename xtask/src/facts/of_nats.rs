@@ -7,6 +7,7 @@ const BREAKING: &str = "lease-nats/src/steps/breaking.rs";
 const CONNECT: &str = "lease-nats/src/connect.rs";
 const HEARING: &str = "lease-nats/src/hearing.rs";
 const LINK: &str = "lease-nats/src/link.rs";
+const LOOK: &str = "lease-nats/src/steps/look.rs";
 const PROBE: &str = "lease-nats/src/probe.rs";
 const RENEW: &str = "lease-nats/src/steps/renew.rs";
 const STORE: &str = "lease-nats/src/store.rs";
@@ -238,5 +239,32 @@ pub(super) const FACTS: &[Fact] = &[
         target: TIMES,
         test: "the_mark_of_an_end_lasts_no_shorter_than_what_has_ended::is_broken_1_false::\
                ttl_2_Timing__MAX_TTL",
+    },
+    // Any replica may answer, and a leader that was cut off does: only one's own last write in an answer
+    // shows that it is not from before.
+    Fact {
+        id: "N16",
+        edits: &[
+            edit(
+                LOOK,
+                "if info.last_seq < since {
+                continue;
+            }",
+                "",
+            ),
+            edit(
+                LOOK,
+                "Ok(Listed::All(found, up_to)) if up_to >= since => found,",
+                "Ok(Listed::All(found, _)) => found,",
+            ),
+            edit(
+                LOOK,
+                "Some(witness) => found.get(witness.key).filter(|kept| kept.seq >= witness.seq)?.at,",
+                "Some(witness) => found.get(witness.key).map_or(info.now, |kept| kept.at),",
+            ),
+        ],
+        package: PACKAGE,
+        target: &["--test", "left_behind"],
+        test: "a_list_without_ones_own_last_write_counts_for_nothing",
     },
 ];
