@@ -25,6 +25,8 @@ use support::{SECOND, TTL, acquire, claim, eventually, fresh, name, options};
 #[case::a_work_queue(json!({ "retention": "workqueue" }))]
 #[case::no_acknowledgements(json!({ "no_ack": true }))]
 #[case::other_subjects(json!({ "subjects": [format!("orders-{}.>", fresh())] }))]
+#[case::a_copy_of_another(json!({ "mirror": { "name": "KV_another" }, "subjects": null }))]
+#[case::with_others_writes(json!({ "sources": [{ "name": "KV_another" }] }))]
 #[tokio::test]
 async fn a_bucket_that_would_lose_leases_is_refused(#[case] edit: Value) {
     let bucket = Bucket::by_hand(edit).await;

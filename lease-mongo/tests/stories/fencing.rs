@@ -164,7 +164,10 @@ async fn a_late_transaction_is_refused_by_the_lease() {
 async fn a_takeover_waits_for_a_transaction_that_is_under_way() {
     let scene = Scene::start().await;
     scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
-    let ann = takes(&scene.process()).await;
+    let timing = Timing::with_ttl(TTL * 10).build().expect("possible");
+    let ann = scene.process().exclusive("store").timing(timing).acquire().await.expect("free");
+    // What a first transaction leaves in the lease must not be what the next one writes there again.
+    writes(&scene, &ann, 1).await.expect("she holds").expect("it was written");
     scene.age_the_lease().await;
     let (bob, bobs) = (scene.mongo.clone(), claim("store", Mode::Exclusive));
     let asked = Arc::new(Mutex::new(None));
@@ -179,7 +182,7 @@ async fn a_takeover_waits_for_a_transaction_that_is_under_way() {
             let waits = within(&clock, Duration::from_millis(300), &mut taking).await;
             assert!(waits.is_none(), "he must wait for her transaction: {waits:?}");
             *asked.lock().expect("no panic") = Some(taking);
-            data.insert_one(doc! { "_id": 1 }).session(session).await.map(drop)
+            data.insert_one(doc! { "_id": 2 }).session(session).await.map(drop)
         })
     });
     written.await.expect("she holds").expect("it was written");
@@ -187,7 +190,7 @@ async fn a_takeover_waits_for_a_transaction_that_is_under_way() {
     let taken = taking.await.expect("home").expect("an answer");
     let Taken::Granted(grant) = taken else { panic!("she had expired: {taken:?}") };
     assert!(grant.epoch > ann.epoch());
-    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 1);
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 2);
 }
 
 /// What the work gives back as an error aborts the transaction and is given back, and the lease is

@@ -230,4 +230,20 @@ pub(super) const FACTS: &[Fact] = &[
         target: FILES,
         test: "marks::of_attempts_that_were_never_answered_they_go_after_a_few_ttls",
     },
+    // What was written is on the disk once it is flushed, and not before.
+    Fact {
+        id: "B14",
+        edits: &[edit(PUBLISH, "file.sync_all()?;", "")],
+        package: PACKAGE,
+        target: FILES,
+        test: "power_loss::what_gives_out_an_epoch_is_flushed::case_1_durable",
+    },
+    // A file's name is on the disk once its folder is flushed: to flush the file is not enough.
+    Fact {
+        id: "B15",
+        edits: &[edit(PUBLISH, "File::open(folder)?.sync_all()", "File::open(folder).map(drop)")],
+        package: PACKAGE,
+        target: FILES,
+        test: "power_loss::what_gives_out_an_epoch_is_flushed::case_1_durable",
+    },
 ];

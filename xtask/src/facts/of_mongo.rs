@@ -198,4 +198,16 @@ pub(super) const FACTS: &[Fact] = &[
         target: STORIES,
         test: "blocked::a_blocked_runtime_does_not_keep_renewals_waiting",
     },
+    // An update that stores what is there already writes nothing, and is in nobody's way.
+    Fact {
+        id: "M13",
+        edits: &[edit(
+            TRANSACTION,
+            r#"doc! { "$inc": { counter: 1_i64 } }"#,
+            r#"doc! { "$set": { counter: 1_i64 } }"#,
+        )],
+        package: PACKAGE,
+        target: STORIES,
+        test: "fencing::a_takeover_waits_for_a_transaction_that_is_under_way",
+    },
 ];
