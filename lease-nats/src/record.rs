@@ -326,3 +326,5 @@ fn same_name(asked: Option<&Name>, found: &Name) -> Result<(), Spoilt> {
 
 #[cfg(test)]
 mod any;
+#[cfg(test)]
+mod golden;

@@ -1,11 +1,16 @@
-//! Documents that somebody else put there, and names and nonces that look like something else.
+//! Documents of every version, documents that somebody else put there, and names and nonces that look
+//! like something else.
+
+use std::sync::Arc;
 
 use lease_core::backend::{Joined, Renewed, Taken, Withdrawn};
 use lease_core::clock::SystemClock;
-use lease_core::{Backend, Claim, Clock, Error, Mode, Name, Nonce, Policy};
+use lease_core::{
+    Backend, BreakNote, Claim, Clock, Error, HolderInfo, Holding, Mode, Name, Nonce, Policy, State,
+};
 use lease_mongo::Mongo;
 use mongodb::Collection;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{DateTime, Document, doc};
 use rstest::rstest;
 
 use crate::support::wire::claim;
@@ -14,6 +19,120 @@ use crate::support::{connected, fresh_database, shell, url};
 async fn by_hand(database: &str) -> Collection<Document> {
     let shell = shell(&url(database).replace("&timeoutMS=10000", "")).await;
     shell.database(database).collection("leases")
+}
+
+/// What the first version wrote, field by field: every later one must read it. A writer was broken, and
+/// then an exclusive was granted, handed on and renewed.
+fn golden(at: DateTime, broken: DateTime, epoch: i64) -> Document {
+    doc! {
+        "_id": "stores/7/repo", "v": 1, "epoch": epoch, "freed": 1_i64,
+        "x": {
+            "v": 1, "nonce": "abababababababababababababababab", "ttl": 15_000_i64,
+            "beat": 3_i64, "at": at, "granted": epoch, "over": false, "from": 2_i64,
+            "info": { "label": "ann", "host": "h1", "since": DateTime::from_millis(1_790_000_000_000) },
+        },
+        "w": {},
+        "spent": { "a": { "cdcdcdcdcdcdcdcd": true }, "b": {}, "n": 1 },
+        "broken": {
+            "by": "op", "why": "it hangs", "at_ms": 1_790_000_000_000_i64,
+            "nonce": "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd", "at": broken,
+        },
+    }
+}
+
+/// And of a writer, in the same.
+fn golden_writer(at: DateTime, epoch: i64) -> Document {
+    doc! {
+        "v": 1, "ttl": 15_000_i64, "beat": 0_i64, "at": at, "epoch": epoch, "over": false,
+        "info": { "label": "ann", "host": "h1", "since": DateTime::from_millis(1_790_000_000_000) },
+    }
+}
+
+/// An attempt that always looks the same.
+fn same(byte: u8, mode: Mode) -> Claim {
+    let mut info = HolderInfo::default();
+    (info.label, info.host) = ("ann".to_owned(), "h1".to_owned());
+    info.since_ms = 1_790_000_000_000;
+    let ttl = std::time::Duration::from_secs(15);
+    let nonce = Nonce::from_bytes([byte; 16]);
+    Claim { nonce, ttl, info: Arc::new(info), ..claim("stores/7/repo", mode) }
+}
+
+fn hung() -> BreakNote {
+    let mut note = BreakNote::new("op", "it hangs");
+    note.at_ms = 1_790_000_000_000;
+    note
+}
+
+/// What is written is as the first version wrote it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_written_as_ever() {
+    let database = fresh_database();
+    let mongo = connected(&database).await;
+    let leases = by_hand(&database).await;
+    let there = async || {
+        let found = leases.find_one(doc! { "_id": "stores/7/repo" }).await;
+        found.expect("an answer").expect("there")
+    };
+    let policy = Policy::expired();
+    let writer = same(0xcd, Mode::Writer);
+    mongo.join(&writer, &policy).await.expect("an answer");
+    let document = there().await;
+    let epoch = document.get_i64("epoch").expect("an epoch");
+    let writers = document.get_document("w").expect("writers");
+    let written = writers.get_document(writer.nonce.to_string()).expect("the writer");
+    let at = *written.get_datetime("at").expect("a time");
+    assert_eq!(*written, golden_writer(at, epoch));
+
+    mongo.break_record(&writer.name, writer.nonce, &hung()).await.expect("an answer");
+    let exclusive = same(0xab, Mode::Exclusive);
+    let Ok(Taken::Granted(grant)) = mongo.take(&exclusive, None, &policy).await else {
+        panic!("it is free");
+    };
+    let mut mine = grant.holding;
+    for _ in 0..2 {
+        mine = renewed(&mongo, &mine).await;
+    }
+    let adopted = mongo.adopt(&mine.next_beat(), &exclusive.info).await.expect("an answer");
+    assert!(matches!(adopted, Renewed::Renewed { .. }), "{adopted:?}");
+    let document = there().await;
+    let x = document.get_document("x").expect("an exclusive");
+    let at = *x.get_datetime("at").expect("a time");
+    let broken = document.get_document("broken").and_then(|note| note.get_datetime("at"));
+    assert_eq!(document, golden(at, *broken.expect("a time"), epoch + 1));
+}
+
+async fn renewed(mongo: &Mongo, mine: &Holding) -> Holding {
+    let next = mine.next_beat();
+    match mongo.renew(std::slice::from_ref(&next)).await.remove(0).expect("an answer") {
+        Renewed::Renewed { revision, .. } => next.acknowledged(revision),
+        other => panic!("it is held: {other:?}"),
+    }
+}
+
+/// And what the first version wrote is read, and goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_the_first_version_is_read() {
+    let database = fresh_database();
+    let mongo = connected(&database).await;
+    let (now, epoch) = (DateTime::now(), 1_790_000_000_000_007);
+    by_hand(&database).await.insert_one(golden(now, now, epoch)).await.expect("an answer");
+
+    let exclusive = same(0xab, Mode::Exclusive);
+    let seen = mongo.observe(&exclusive.name).await.expect("an answer");
+    assert_eq!(i64::try_from(seen.epoch.get()), Ok(epoch));
+    let x = seen.exclusive.as_ref().expect("it is held");
+    assert_eq!((x.nonce, x.state, x.ttl), (exclusive.nonce, State::Granted, exclusive.ttl));
+    assert_eq!(x.info, *exclusive.info);
+    assert_eq!(mongo.last_break(&exclusive.name).await.expect("an answer"), Some(hung()));
+
+    let mut mine = Holding::created(&exclusive, x.revision.clone());
+    (mine.epoch, mine.beat, mine.acknowledged) = (Some(seen.epoch), 3, 3);
+    let mine = renewed(&mongo, &mine).await;
+    assert_eq!(mongo.withdraw(&mine).await.expect("an answer"), Withdrawn::Removed);
+    // The writer that was broken stays spent.
+    let late = mongo.register(&same(0xcd, Mode::Writer)).await.expect("an answer");
+    assert_eq!(late, lease_core::backend::Registered::Void);
 }
 
 /// A document of another kind has the lease's name. It is told, and stays as it is.
