@@ -86,8 +86,8 @@ impl<T: Send + Sync> Fenced<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Unavailable`] if the server did not answer, or with an error that is none of
-    ///   those below: the write may have been made. It may be made again, if the update bears that
+    /// - [`Error::Unavailable`] if the server did not answer, for as long as the program's own driver waits,
+    ///   or with an error that is none of those below: the write may have been made. It may be made again, if the update bears that
     ///   (`$set` does, `$inc` does not) and the lease is still held.
     /// - [`Error::Misconfigured`] if the update is not valid, the document would be too large or
     ///   the collection's validator refuses it; or the user lacks the right to write, the login is

@@ -30,7 +30,9 @@ impl Mongo {
     /// the transaction is aborted.
     ///
     /// Keep it short: the lease's own renewals wait for it, and so do those of other writers of the
-    /// name. For many writers at once use [`Fenced`](crate::Fenced).
+    /// name. If the program dies in the middle, they wait until the server ends the transaction, by
+    /// default after a minute or more (`transactionLifetimeLimitSeconds`). For many writers at once
+    /// use [`Fenced`](crate::Fenced).
     ///
     /// # Errors
     ///
