@@ -24,6 +24,35 @@ fn it_is_a_usage_error(#[case] options: &[&str], #[case] name: &str, #[case] tol
     assert!(!scene.path("leases").exists());
 }
 
+/// What cannot be read is one sentence that says what to write.
+#[rstest]
+#[case::no_dashes(&["run", "job", "sleep", "5"], "after `--`, as in `lease run NAME -- sleep`")]
+#[case::no_command(&["run", "job"], "put the command after `--`")]
+#[case::no_name(&["run", "--", "true"], "write what to hold before the `--`")]
+#[case::an_option_of_the_command(&["run", "job", "-x"], "lease run NAME -- COMMAND -x")]
+#[case::a_typing_error(&["run", "--wiat", "1s", "job", "--", "true"], "write `--wait`")]
+#[case::of_another(&["status", "--frist", "job"], "`lease status --help` tells")]
+#[case::two_names(&["status", "my", "job"], "into quotes")]
+fn a_command_line_that_cannot_be_read_is_told_in_a_sentence(
+    #[case] args: &[&str],
+    #[case] told: &str,
+) {
+    let ended = Scene::new().output(args);
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(64), "{said}");
+    assert!(said.contains(told) && said.lines().count() == 1, "{said}");
+}
+
+/// All that is missing is told at once.
+#[test]
+fn without_a_store_it_is_told_how_to_name_one() {
+    let ended = Scene::new().lease(&["run", "job"]).env_remove("LEASE_URL").output().unwrap();
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(64), "{said}");
+    assert!(said.contains("LEASE_URL") && said.contains("after `--`"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
 #[test]
 fn a_ttl_that_the_store_cannot_keep_is_refused() {
     let scene = Scene::new();

@@ -18,6 +18,7 @@ mod itself;
 mod keeper;
 mod list;
 mod manual;
+mod mistake;
 mod order;
 mod release;
 mod renew;
@@ -47,8 +48,12 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no mistakes; clap knows where each belongs.
-            let _ = error.print();
+            let subcommand = std::env::args_os().nth(1).unwrap_or_default();
+            match mistake::sentence(&error, &subcommand.to_string_lossy()) {
+                Some(sentence) => tell::say(&format!("lease: {sentence}")),
+                // Help and version are no mistakes; clap knows where each belongs.
+                None => drop(error.print()),
+            }
             return if error.use_stderr() { Cause::Usage.code().into() } else { ExitCode::SUCCESS };
         }
     };
