@@ -69,14 +69,14 @@ impl StoreUrl {
     /// # Errors
     ///
     /// [`Error::Misconfigured`] with what to write instead: no scheme, an unknown one, one that
-    /// this version has no store for, or a path that is not absolute.
+    /// this version has no store for, a path that is not absolute, an unknown option, or no database.
     pub fn parse(text: &str) -> Result<Self> {
         let Some((scheme, rest)) = split_scheme(text) else { return Err(no_scheme(text)) };
         let place = match scheme.to_ascii_lowercase().as_str() {
             "memory" => memory(rest)?,
             "file" => Place::Folder(folder(rest)?),
-            "mongodb" | "mongodb+srv" => Place::Mongo(Secret(text.to_owned())),
-            "nats" | "tls" => Place::Nats(Secret(text.to_owned())),
+            "mongodb" | "mongodb+srv" => mongo(text)?,
+            "nats" | "tls" => nats(text)?,
             "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => bucket(text)?,
             unknown => {
                 return Err(Error::misconfigured(
@@ -122,6 +122,18 @@ fn bucket(text: &str) -> Result<Place> {
     #[cfg(feature = "objstore")]
     lease_objstore::Options::parse(text)?;
     Ok(Place::Bucket(Secret(text.to_owned())))
+}
+
+fn mongo(text: &str) -> Result<Place> {
+    #[cfg(feature = "mongo")]
+    lease_mongo::Options::parse(text)?.check()?;
+    Ok(Place::Mongo(Secret(text.to_owned())))
+}
+
+fn nats(text: &str) -> Result<Place> {
+    #[cfg(feature = "nats")]
+    lease_nats::Options::parse(text)?;
+    Ok(Place::Nats(Secret(text.to_owned())))
 }
 
 fn memory(rest: &str) -> Result<Place> {

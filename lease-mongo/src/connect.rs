@@ -55,16 +55,18 @@ pub async fn connect(options: Options) -> Result<Mongo> {
     Ok(Mongo { inner: Arc::new(Inner { home, place, topology, capabilities, watches }) })
 }
 
+pub(crate) fn no_database() -> Error {
+    Error::misconfigured(
+        "the MongoDB URL names no database",
+        "add it after the hosts: mongodb://host/database; if the users are kept in another one, add \
+         ?authSource=admin",
+    )
+}
+
 /// A client, and where the leases are. Nothing is asked of the server yet.
 pub(crate) async fn reach(options: &Options) -> Result<(Home, Place)> {
     let driver = driver_options(options).await?;
-    let Some(database) = driver.default_database.clone() else {
-        return Err(Error::misconfigured(
-            "the MongoDB URL names no database",
-            "add it after the hosts: mongodb://host/database; if the users are kept in another \
-             one, add ?authSource=admin",
-        ));
-    };
+    let database = driver.default_database.clone().ok_or_else(no_database)?;
     let home = Home::start(driver).await?;
     let place = Place {
         database: home.client.database(&database),

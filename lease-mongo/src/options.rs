@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use lease_core::clock::SystemClock;
 use lease_core::{Clock, Error, Result};
-use mongodb::options::ClientOptions;
+use mongodb::options::{ClientOptions, ConnectionString};
 
+use crate::connect::no_database;
+use crate::error::translate;
 use crate::url::{shown, split};
 
 /// A last word on the driver's options.
@@ -80,6 +82,17 @@ impl Options {
             adjust: None,
         };
         options.timeout(ours.timeout.unwrap_or(Self::TIMEOUT))
+    }
+
+    /// Whether the driver understands the rest of the URL, and it names a database; nobody is asked.
+    /// [`connect`](crate::connect) finds the same, after [`driver`](Self::driver) has had its word.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misconfigured`] with what to write instead.
+    pub fn check(&self) -> Result<()> {
+        let said = ConnectionString::parse(&self.url).map_err(translate)?;
+        said.default_database.map(drop).ok_or_else(no_database)
     }
 
     /// Sets how long one request may take, the wait for a primary and for the majority included.

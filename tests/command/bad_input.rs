@@ -56,9 +56,28 @@ fn without_a_store_it_is_told_how_to_name_one() {
 #[test]
 fn a_ttl_that_the_store_cannot_keep_is_refused() {
     let scene = Scene::new();
-    let ended = scene.output(&["run", "--ttl", "1ms", "job", "--", "true"]);
-    assert_eq!(ended.status.code(), Some(78), "{}", text(&ended.stderr));
-    assert!(text(&ended.stderr).contains("at least"), "{}", text(&ended.stderr));
+    for ttl in ["1ms", "100ms"] {
+        let ended = scene.output(&["run", "--ttl", ttl, "job", "--", "true"]);
+        assert_eq!(ended.status.code(), Some(64), "{}", text(&ended.stderr));
+        assert!(text(&ended.stderr).contains("at least"), "{}", text(&ended.stderr));
+    }
+}
+
+/// What is wrong in a URL is known before anybody is asked, and its password is not told again.
+#[rstest]
+#[case::a_bucket("s3://ann:secret@bucket/x", "credentials")]
+#[cfg_attr(feature = "mongo", case::no_database("mongodb://ann:secret@localhost", "no database"))]
+#[cfg_attr(feature = "mongo", case::mongo("mongodb://ann:secret@h/jobs?colour=blue", "colour"))]
+#[cfg_attr(feature = "nats", case::nats("nats://ann:secret@localhost?colour=blue", "colour"))]
+fn a_url_that_is_wrong_is_a_usage_error(#[case] url: &str, #[case] told: &str) {
+    let scene = Scene::new();
+    for args in [vec!["status", "job"], vec!["run", "job", "--", "true"], vec!["doctor"]] {
+        let ended = scene.lease(&args).env("LEASE_URL", url).output().unwrap();
+        let said = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(64), "{args:?}: {said}");
+        assert!(said.contains(told) && !said.contains("secret"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Want;
-use crate::exit::{Cause, Failure};
+use crate::exit::{self, Cause, Failure};
 use crate::show;
 use crate::signals::Signals;
 use crate::tell::Teller;
@@ -88,7 +88,10 @@ pub(crate) async fn open(
     holder: HolderInfoBuilder,
 ) -> Result<Open, Failure> {
     let backend = store.open().await?;
-    timing.fits(&backend.capabilities())?;
+    // What the store cannot keep was asked for by the command line, or by a ticket of another store.
+    timing
+        .fits(&backend.capabilities())
+        .map_err(|error| Failure::usage(exit::with_sources(&error)))?;
     let belief = timing.belief(&backend.capabilities());
     let builder = Coordinator::builder(backend).timing(timing).policy(policy);
     Ok(Open { leases: builder.info(holder.build()?).build(), belief })

@@ -89,7 +89,8 @@ impl Run {
     /// For those that no lease can have.
     pub(crate) fn timing(&self) -> Result<Timing, Failure> {
         let ttl = Timing::with_ttl(self.want.ttl.ttl());
-        Ok(ttl.grace(self.grace.unwrap_or_default()).build()?)
+        let timing = ttl.grace(self.grace.unwrap_or_default()).build();
+        timing.map_err(|error| Failure::usage(error.to_string()))
     }
 
     /// What each option alone cannot tell.
