@@ -25,7 +25,7 @@ pub(crate) use want::Want;
 
 /// Runs a command under a lease: one process at a time, and if it dies another takes over.
 #[derive(Debug, Parser)]
-#[command(name = "lease", version, after_help = exit::TABLE, arg_required_else_help = true)]
+#[command(name = "lease", version, after_help = exit::help(""), arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -47,6 +47,7 @@ pub(crate) enum Action {
     /// Print what a shell needs to complete this command's words
     ///
     /// For bash: lease completions bash > /etc/bash_completion.d/lease
+    #[command(after_help = exit::help("completions"))]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
@@ -54,6 +55,7 @@ pub(crate) enum Action {
     /// Print the manual page, of this command or of one of its subcommands
     ///
     /// To read it at once: lease man run | man -l -
+    #[command(after_help = exit::help("man"))]
     Man {
         /// Which subcommand, such as run
         #[arg(value_parser = crate::manual::PAGES)]

@@ -9,26 +9,9 @@ use nix::sys::signal::Signal;
 
 use crate::show;
 
-/// The codes, as `--help` shows them.
-pub(crate) const TABLE: &str = "\
-Exit codes of `lease run`:
-  the command's own, or 128+n if signal n killed it; a message tells where it exits with 64 to 79,
-  126 or 127 itself
-  64   the command line is wrong, or a ticket cannot be read (64, 66, 69, 71, 75, 78 also of the
-       other subcommands)
-  66   `lease break`: no such holder; nothing was changed
-  69   the store does not answer, or a keeper does not
-  71   the system refused something that the command needs, or its watchdogs were killed
-  75   another holds it (--conflict-exit-code sets another code); the command was not started
-  78   the store's set-up is wrong: a folder, a permission, a setting
-  79   the lease was lost, could not be renewed in time or was held for --max-hold, and the command
-       has been ended (or goes on without it, with --on-lost); or it had been taken away when the
-       command ended by itself; or it was taken away while it waited for writers to end, and the
-       command was not started; or its ticket was used before, or the lease of a ticket has ended
-       (also of `lease renew`, `check` and `release`)
-  126  the command cannot be executed
-  127  the command was not found
-  128+n  signal n ended the wait; the command was not started";
+mod codes;
+
+pub(crate) use codes::{codes, help};
 
 /// Why the command ends with a code of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +45,22 @@ impl Cause {
         }
     }
 
+    /// One for each code; those of signals apart.
+    const ALL: [Self; 9] = [
+        Self::Usage,
+        Self::NotThere,
+        Self::Unavailable,
+        Self::Busy,
+        Self::Misconfigured,
+        Self::Lost,
+        Self::NotExecutable,
+        Self::NotFound,
+        Self::System,
+    ];
+
     /// What another process of ours means by its code.
     pub(crate) fn of_code(code: u8) -> Self {
-        const ALL: [Cause; 9] = [
-            Cause::Usage,
-            Cause::NotThere,
-            Cause::Unavailable,
-            Cause::Busy,
-            Cause::Misconfigured,
-            Cause::Lost,
-            Cause::NotExecutable,
-            Cause::NotFound,
-            Cause::System,
-        ];
-        ALL.into_iter().find(|cause| cause.code() == code).unwrap_or(Self::System)
+        Self::ALL.into_iter().find(|cause| cause.code() == code).unwrap_or(Self::System)
     }
 
     /// The word for it in JSON.

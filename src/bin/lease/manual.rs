@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::Cli;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::tell::print;
 
 /// The subcommands that have a page of their own.
@@ -26,6 +26,9 @@ pub(crate) const PAGES: [&str; 13] = [
     "man",
 ];
 
+/// How that section of a page begins.
+const SYNOPSIS: &str = ".SH SYNOPSIS\n";
+
 /// Prints what a shell needs to complete the command's words.
 pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
@@ -39,29 +42,39 @@ pub(crate) fn man(of: Option<&str>) -> Result<u8, Failure> {
     let mut whole = seen();
     whole.build();
     // The command line lets no other name in than those that have a page.
-    let page = of.and_then(|name| whole.find_subcommand(name).cloned()).unwrap_or(whole);
-    // As the lines stand: the page would fill them anew.
-    let codes = page.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let mut page = of.and_then(|name| whole.find_subcommand(name).cloned()).unwrap_or(whole);
+    let usage = page.render_usage().to_string();
+    // The page would fill them into one paragraph.
     let page = page.after_help(Resettable::Reset);
     let mut text = Vec::new();
     let source = concat!("lease ", env!("CARGO_PKG_VERSION"));
     let written = Man::new(page).source(source).render(&mut text);
     written.map_err(|error| Failure::system("the page cannot be written", error))?;
-    print(String::from_utf8_lossy(&text).trim_end())?;
-    if !codes.is_empty() {
-        print(format!(".SH \"EXIT STATUS\"\n.nf\n{}\n.fi", unfilled(&codes)))?;
-    }
+    let text = with_usage(&String::from_utf8_lossy(&text), usage.trim_start_matches("Usage: "));
+    print(text.trim_end())?;
+    print(exit_status(of.unwrap_or_default()))?;
     Ok(0)
 }
 
-/// Lines that a page shows as they are.
-fn unfilled(lines: &str) -> String {
-    let shown = |line: &str| {
-        let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // What begins with one of these would be taken for an order.
-        if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
-    };
-    lines.lines().map(shown).collect::<Vec<_>>().join("\n")
+/// The page with its usage in place of a synopsis that lists options without their values.
+fn with_usage(page: &str, usage: &str) -> String {
+    let Some((before, rest)) = page.split_once(SYNOPSIS) else { return page.to_owned() };
+    let after = rest.split_once("\n.SH ").map_or("", |(_, after)| after);
+    format!("{before}{SYNOPSIS}{}\n.SH {after}", plain(usage))
+}
+
+/// Each code with what it means beside it.
+fn exit_status(of: &str) -> String {
+    let rows = exit::codes(of)
+        .map(|(code, meaning)| format!(".TP\n\\fB{}\\fR\n{}", plain(code), plain(meaning)));
+    [".SH \"EXIT STATUS\"".to_owned()].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+/// A line that a page shows as it is.
+fn plain(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    // What begins with one of these would be taken for an order.
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
 }
 
 /// The command without what it calls only itself by.
@@ -74,8 +87,7 @@ fn seen() -> Command {
         seen = seen.subcommand(part);
     }
     let about = whole.get_about().cloned().unwrap_or_default();
-    let after = whole.get_after_help().cloned().unwrap_or_default();
-    seen.version(env!("CARGO_PKG_VERSION")).about(about).after_help(after)
+    seen.version(env!("CARGO_PKG_VERSION")).about(about)
 }
 
 #[cfg(test)]
@@ -89,5 +101,12 @@ mod tests {
         let shown = seen();
         let shown: BTreeSet<_> = shown.get_subcommands().map(Command::get_name).collect();
         assert_eq!(shown, BTreeSet::from(PAGES));
+    }
+
+    #[test]
+    fn each_page_tells_the_exit_codes_of_its_subcommand() {
+        for name in PAGES {
+            assert!(exit::codes(name).any(|(code, _)| code == "64"), "{name}");
+        }
     }
 }

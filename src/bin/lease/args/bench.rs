@@ -4,6 +4,7 @@ use clap::Args;
 use leasehold::Name;
 
 use super::{On, name};
+use crate::exit;
 
 /// Measure how long each operation takes on this store, as it is reached from here
 ///
@@ -11,6 +12,7 @@ use super::{On, name};
 /// afterwards. LOOKS tells how many bare reads of the name take as long: where a read is one round
 /// trip, about how many round trips it is.
 #[derive(Debug, Args)]
+#[command(after_help = exit::help("bench"))]
 pub(crate) struct Bench {
     #[command(flatten)]
     pub(crate) on: On,

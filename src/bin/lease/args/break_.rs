@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args};
 use leasehold::{Name, Nonce};
 
 use super::{On, name, nonce};
+use crate::exit;
 
 /// Take NAME away from its holder, who may still be working: prefer to stop it
 ///
@@ -11,7 +12,7 @@ use super::{On, name, nonce};
 /// a resource that looks at tokens refuses its late writes. The holder's `lease run` ends its
 /// command at its next renewal.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("which").required(true).args(["id", "force"]))]
+#[command(after_help = exit::help("break"), group = ArgGroup::new("which").required(true).args(["id", "force"]))]
 pub(crate) struct Break {
     #[command(flatten)]
     pub(crate) on: On,

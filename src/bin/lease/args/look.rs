@@ -4,9 +4,11 @@ use clap::Args;
 use leasehold::Name;
 
 use super::{On, name};
+use crate::exit;
 
 /// Show who holds NAME, or that it is free; needs read rights only
 #[derive(Debug, Args)]
+#[command(after_help = exit::help("status"))]
 pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) on: On,
@@ -23,6 +25,7 @@ pub(crate) struct Status {
 /// Tell each change of these names until it is ended: who holds, who waits for writers to end, who let
 /// it expire; needs read rights only
 #[derive(Debug, Args)]
+#[command(after_help = exit::help("watch"))]
 pub(crate) struct Watch {
     #[command(flatten)]
     pub(crate) on: On,
@@ -38,6 +41,7 @@ pub(crate) struct Watch {
 
 /// List all names of the store, and what is with each; needs read rights only
 #[derive(Debug, Args)]
+#[command(after_help = exit::help("list"))]
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) on: On,
@@ -51,10 +55,8 @@ pub(crate) struct List {
 ///
 /// It writes where nobody else does and removes it again, and touches no lease that is held. It
 /// takes some seconds, and up to a minute on a slow store.
-///
-/// Exits with 0 where nothing is broken (with --strict: where nothing is in doubt either), with 78
-/// where something is, and with 69 where the store does not answer.
 #[derive(Debug, Args)]
+#[command(after_help = exit::help("doctor"))]
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) on: On,

@@ -18,7 +18,7 @@ use crate::taking;
 /// is taken away by `lease break`, somebody else may work before the command has ended. What leaves
 /// the group, as by setsid, timeout or `set -m`, is reached by nothing of this.
 #[derive(Debug, Args)]
-#[command(after_help = exit::TABLE)]
+#[command(after_help = exit::help("run"))]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) want: Want,

@@ -14,7 +14,7 @@ use crate::exit;
 /// elsewhere has the lease. Other users of the machine see the command line, so give tickets by a file
 /// or by LEASE_TICKET.
 #[derive(Debug, Args)]
-#[command(after_help = exit::TABLE)]
+#[command(after_help = exit::help("acquire"))]
 pub(crate) struct Acquire {
     #[command(flatten)]
     pub(crate) want: Want,
@@ -69,7 +69,7 @@ pub(crate) struct Given {
 /// A new one is printed, or written over the file. Of two who renew with one ticket one gets through.
 /// A lease that is kept in the background is only checked, and its ticket stays.
 #[derive(Debug, Args)]
-#[command(after_help = exit::TABLE)]
+#[command(after_help = exit::help("renew"))]
 pub(crate) struct Renew {
     #[command(flatten)]
     pub(crate) given: Given,
@@ -86,7 +86,7 @@ pub(crate) struct Renew {
 ///
 /// The answer is a moment old and prolongs nothing. Where it matters, send the token along.
 #[derive(Debug, Args)]
-#[command(after_help = exit::TABLE)]
+#[command(after_help = exit::help("check"))]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) given: Given,
@@ -98,7 +98,7 @@ pub(crate) struct Check {
 
 /// Free the lease of a ticket, and end its keeper
 #[derive(Debug, Args)]
-#[command(after_help = exit::TABLE)]
+#[command(after_help = exit::help("release"))]
 pub(crate) struct Release {
     #[command(flatten)]
     pub(crate) given: Given,
