@@ -54,8 +54,8 @@ fn a_busy_name_has_its_own_code() {
         assert_eq!(refused.status.code(), Some(75));
         assert!(text(&refused.stderr).contains("alpha"), "{}", text(&refused.stderr));
     }
-    let chosen = ["run", "--no-wait", "--conflict-exit-code", "0", "job", "--", "true"];
-    assert_eq!(scene.output(&chosen).status.code(), Some(0));
+    let chosen = ["run", "--no-wait", "--conflict-exit-code", "3", "job", "--", "true"];
+    assert_eq!(scene.output(&chosen).status.code(), Some(3));
     assert!(!scene.path("never").exists());
 }
 

@@ -36,6 +36,7 @@ pub(crate) async fn acquire(acquire: Acquire) -> Result<u8, Failure> {
 
 async fn take(acquire: &Acquire, teller: &Teller) -> Result<(), Failure> {
     let (want, name) = (&acquire.want, &acquire.name);
+    want.check()?;
     // Known before the wait: by the end of it another process may have the pid.
     let script = acquire.keep_while.map(Script::find).transpose()?;
     let slot = acquire.ticket.as_deref().map(Slot::named).transpose()?;

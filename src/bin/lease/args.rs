@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use leasehold::{Name, Nonce, StoreUrl, Timing};
 
-use crate::exit;
+use crate::{exit, show};
 
 mod bench;
 mod break_;
@@ -117,7 +117,25 @@ fn nonce(text: &str) -> Result<Nonce, String> {
 
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
+        Some((key, _)) if show::OWN_KEYS.contains(&key) => {
+            Err(format!("lease itself tells {key}: use another key"))
+        }
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write it as key=value".to_owned()),
+    }
+}
+
+fn label(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a label without a letter names nobody: leave --label out".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn not_success(text: &str) -> Result<u8, String> {
+    match text.parse() {
+        Ok(0) => Err("0 would look as if it had been held: use 1 to 255".to_owned()),
+        Ok(code) => Ok(code),
+        Err(_) => Err("use 1 to 255".to_owned()),
     }
 }

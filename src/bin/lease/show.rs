@@ -100,6 +100,12 @@ fn record_state(record: &Record) -> &'static str {
 /// The key of a pid that is told for people only.
 pub(crate) const PID: &str = "pid";
 
+/// The key of the process that a lease is kept for in the background.
+pub(crate) const KEEPER_FOR: &str = "keeper-for";
+
+/// The keys of metadata that the command itself tells.
+pub(crate) const OWN_KEYS: [&str; 2] = [PID, KEEPER_FOR];
+
 fn pid(info: &HolderInfo) -> Option<u32> {
     let process = info.process.as_ref().map(|process| process.pid);
     process.or_else(|| info.metadata.get(PID)?.parse().ok())

@@ -95,6 +95,7 @@ impl Run {
 
     /// What each option alone cannot tell.
     pub(crate) fn check(&self, timing: &Timing) -> Result<(), Failure> {
+        self.want.check()?;
         let (grace, ttl) = (self.kill_grace(timing), timing.ttl());
         let show = humantime::format_duration;
         if grace > ttl / 2 {

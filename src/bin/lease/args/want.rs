@@ -1,11 +1,13 @@
 //! What is asked for, by whoever takes a lease.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use leasehold::{Mode, Policy, Timing};
 
-use super::{On, duration, key_value, timing};
+use super::{On, duration, key_value, label, not_success, timing};
+use crate::exit::Failure;
 
 /// What is asked for, and for how long.
 #[derive(Debug, Args)]
@@ -38,15 +40,15 @@ pub(crate) struct Want {
     takeover: Takeover,
 
     /// Who holds, for people: shown by status and to those who wait [default: host:pid]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = label)]
     pub(crate) label: Option<String>,
 
-    /// Anything else to tell, any number of times: shown by status --json
+    /// Anything else to tell, any number of times, each key once: shown by status --json
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) metadata: Vec<(String, String)>,
 
     /// Exit with this code where another holds it, instead of 75
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", value_parser = not_success)]
     pub(crate) conflict_exit_code: Option<u8>,
 }
 
@@ -60,6 +62,15 @@ enum Takeover {
 }
 
 impl Want {
+    /// What each option alone cannot tell.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let mut keys = BTreeSet::new();
+        let twice = self.metadata.iter().find(|(key, _)| !keys.insert(key));
+        twice.map_or(Ok(()), |(key, _)| {
+            Err(Failure::usage(format!("--meta tells `{key}` twice: give each key once")))
+        })
+    }
+
     pub(crate) const fn mode(&self) -> Mode {
         if self.writer { Mode::Writer } else { Mode::Exclusive }
     }
