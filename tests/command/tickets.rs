@@ -163,10 +163,11 @@ fn only_an_old_ticket_is_overwritten() {
 #[case::empty(|_: &str| String::new(), "is empty")]
 #[case::cut_off(|ticket: &str| ticket[..ticket.len() / 2].to_owned(), "damaged")]
 #[case::without_its_end(|ticket: &str| ticket[..ticket.len() - 1].to_owned(), "damaged")]
-#[case::changed(|ticket: &str| ticket.replacen('e', "f", 3).replacen("lfas", "leas", 1), "neither")]
+#[case::changed(|ticket: &str| ticket.replacen('e', "f", 3).replacen("lfas", "leas", 1), "no ticket itself")]
 #[case::another_letter(|ticket: &str| format!("lease1.{}", ticket[7..].replacen('J', "K", 1)), "damaged")]
 #[case::newer(|ticket: &str| ticket.replacen("lease1", "lease2", 1), "newer version")]
-#[case::no_ticket(|_: &str| "job".to_owned(), "neither a ticket")]
+#[case::no_file(|_: &str| "gone.ticket".to_owned(), "there is no file `gone.ticket`")]
+#[case::an_empty_file(|_: &str| "/dev/null".to_owned(), "the file `/dev/null` is empty")]
 #[case::a_folder(|_: &str| "/".to_owned(), "cannot be read")]
 fn a_damaged_ticket_is_refused(#[case] damage: fn(&str) -> String, #[case] said: &str) {
     let scene = Scene::new();

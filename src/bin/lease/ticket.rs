@@ -169,10 +169,17 @@ impl Given {
         let more = if shown == value { "" } else { "…" };
         let text = file::read(&file)?.ok_or_else(|| {
             usage(format!(
-                "`{shown}{more}` is neither a ticket, which begins with `{START}`, nor a file with \
-                 one: give what `lease acquire` printed, or the file that it wrote"
+                "there is no file `{shown}{more}`, and it is no ticket itself, which begins with \
+                 `{START}`: give what `lease acquire` printed, or the file that it wrote; `lease \
+                 release` and `lease run` remove the file of a ticket that they have used"
             ))
         })?;
+        if text.trim().is_empty() {
+            return Err(usage(format!(
+                "the file `{shown}{more}` is empty: no ticket was written to it, so look at the exit \
+                 code of the `lease acquire` that should have"
+            )));
+        }
         let carried = readable(text.trim(), &format!("the ticket in `{shown}{more}`"))?;
         Ok(Self { carried, file: Some(file) })
     }
