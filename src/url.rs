@@ -88,6 +88,29 @@ impl StoreUrl {
         Ok(Self { place })
     }
 
+    /// The URL as it may be shown in logs and lists of processes: without user, password and options.
+    ///
+    /// ```
+    /// use leasehold::StoreUrl;
+    ///
+    /// let url = StoreUrl::parse("mongodb://ann:secret@db1,db2/jobs?replicaSet=rs0")?;
+    /// assert_eq!(url.without_password(), "mongodb://db1,db2/jobs");
+    /// # Ok::<(), leasehold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn without_password(&self) -> String {
+        let text = self.to_string();
+        let Some((scheme, rest)) = text.split_once("://") else { return text };
+        let rest = rest.split('?').next().unwrap_or(rest);
+        let place = match (&self.place, rest.rsplit_once('@')) {
+            (Place::Mongo(_) | Place::Nats(_), Some((_, place))) => place,
+            // The container of an account has no colon.
+            (Place::Bucket(_), Some((login, place))) if login.contains(':') => place,
+            _ => rest,
+        };
+        format!("{scheme}://{place}")
+    }
+
     /// Whether the leases are in this process's own memory, where no other process sees them.
     #[must_use]
     pub const fn is_memory(&self) -> bool {
@@ -311,6 +334,17 @@ mod tests {
     fn a_password_is_in_no_log() {
         let url = StoreUrl::parse("mongodb://user:secret@host/db").unwrap();
         assert!(!format!("{url:?}").contains("secret"));
+    }
+
+    #[rstest]
+    #[case("file:///mnt/a@b", "file:///mnt/a@b")]
+    #[case("s3://bucket/ci?region=eu-central-1", "s3://bucket/ci")]
+    #[case("abfss://c@a.host/ci", "abfss://c@a.host/ci")]
+    #[case("mongodb://u:se%40cret@a,b/jobs?w=1", "mongodb://a,b/jobs")]
+    #[case("nats://s3cret@a:4222/leases?token=s3cret", "nats://a:4222/leases")]
+    #[case("memory:", "memory:")]
+    fn a_place_is_shown_without_its_password(#[case] url: &str, #[case] shown: &str) {
+        assert_eq!(StoreUrl::parse(url).unwrap().without_password(), shown);
     }
 
     #[rstest]

@@ -87,6 +87,20 @@ fn a_lease_is_kept_until_it_is_released() {
     assert_eq!(script.exit_within(SECOND * 10), Some(0), "{}", script.told());
 }
 
+/// Whoever lists processes, or looks at the name, sees what it is; and no password.
+#[test]
+fn a_keeper_is_known_as_one() {
+    let scene = Scene::new();
+    let script = script(&scene, "", "exec sleep 60");
+    let keeper = keeper(&scene, &script);
+    let words = read(format!("/proc/{keeper}/cmdline").as_ref());
+    assert_eq!(words, format!("lease\0__keeper\0--on\0{}\0--\0job\0", scene.url()));
+    let holder = &scene.status("job")["holders"][0];
+    let pid = script.pid().to_string();
+    assert_eq!(holder["label"], format!("a keeper for process {pid}"));
+    assert_eq!(holder["metadata"]["keeper-for"], pid);
+}
+
 /// The script ends, in whichever way: the keeper frees the name, long before the ttl is over, and ends.
 #[rstest]
 #[case::by_itself(None)]

@@ -119,7 +119,7 @@ impl Keeper {
         }
         let socket = Socket::listen(&order.socket)?;
         let (carried, store) = (&order.carried, StoreUrl::parse(&order.url)?);
-        let holder = carried.holder().of_this_process();
+        let holder = carried.holder().of_keeper(order.script.pid());
         let Open { leases, belief } =
             open(&store, *carried.timing(), Policy::expired(), holder).await?;
         let redeemed = leases.redeem(&carried.ticket).await;

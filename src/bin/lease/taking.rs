@@ -56,6 +56,14 @@ impl Holder {
         self.dress(info).metadata(show::PID, std::process::id().to_string())
     }
 
+    /// The same, for a lease that this process keeps for another.
+    pub(crate) fn of_keeper(&self, script: i32) -> HolderInfoBuilder {
+        let info = HolderInfo::of_this_process().without_process();
+        self.dress(info.label(format!("a keeper for process {script}")))
+            .metadata(show::PID, std::process::id().to_string())
+            .metadata(show::KEEPER_FOR, script.to_string())
+    }
+
     /// The same, for a lease that no process keeps: only its ticket is there.
     pub(crate) fn of_nobody(&self) -> HolderInfoBuilder {
         let info = HolderInfo::of_this_process().without_process();

@@ -36,7 +36,11 @@ pub(crate) struct Watchdog {
 /// Keeps a lease for a script; the rest comes by its standard input.
 #[derive(Debug, Args)]
 pub(crate) struct Keeper {
-    /// What is kept, for people who list processes.
+    /// In which store, for people who list processes: no password is in it.
+    #[arg(long)]
+    pub(crate) on: String,
+
+    /// What is kept, for the same.
     #[arg(last = true)]
     pub(crate) name: String,
 }

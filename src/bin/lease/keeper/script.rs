@@ -31,6 +31,10 @@ impl Script {
         if is_told && script.lives() { Ok(script) } else { Err(script.is_gone()) }
     }
 
+    pub(crate) const fn pid(&self) -> i32 {
+        self.pid
+    }
+
     pub(crate) fn lives(&self) -> bool {
         match self.process.as_ref().map(ProcessId::liveness) {
             Some(Liveness::Alive) => true,

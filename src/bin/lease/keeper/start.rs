@@ -39,6 +39,8 @@ pub(crate) async fn start(
     let mut process = Command::new(itself()?)
         .arg0(NAME)
         .arg("__keeper")
+        .arg("--on")
+        .arg(store.without_password())
         .arg("--")
         .arg(carried.name().as_str())
         .stdin(Stdio::piped())
