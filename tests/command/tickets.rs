@@ -158,6 +158,36 @@ fn only_an_old_ticket_is_overwritten() {
     printed(&scene.output(&["release", "--ticket", file]));
 }
 
+/// The ticket of a lease in another store is not overwritten while that may be held, by whatever name;
+/// and one that cannot be read never.
+#[rstest]
+#[case::of_nobody("")]
+#[case::with_a_keeper("--keep-while $$")]
+fn a_ticket_of_another_store_is_not_overwritten(#[case] kept: &str) {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let file = scene.path("a.ticket").display().to_string();
+    let script = format!(
+        "lease acquire --ttl 2s {kept} --ticket {file} job || exit
+         for name in job other; do
+             lease acquire --on {url} --ticket {file} $name; echo $?
+         done",
+        url = other.url(),
+    );
+    let mut script = scene.shell_of("script", scene.script(&script));
+    assert_eq!(script.exit_within(SECOND * 20), Some(0), "{}", script.told());
+    assert_eq!(scene.lines("script.out", 2), ["75", "75"], "{}", script.told());
+    assert!(script.told().contains("in another store"), "{}", script.told());
+    let replace = || other.output(&["acquire", "--ticket", &file, "job"]);
+    assert!(until(SECOND * 10, || replace().status.success()), "{}", text(&replace().stderr));
+
+    let newer = fs::read_to_string(&file).unwrap().replacen("lease1", "lease2", 1);
+    fs::write(&file, &newer).unwrap();
+    let (code, told) = refused(&scene.output(&["acquire", "--ticket", &file, "job"]));
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("newer version") && told.contains("another file"), "{told}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), newer);
+}
+
 /// Whatever cannot be read is told with what to do, and costs nobody a lease.
 #[rstest]
 #[case::empty(|_: &str| String::new(), "is empty")]

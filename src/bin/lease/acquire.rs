@@ -46,12 +46,12 @@ async fn take(acquire: &Acquire, teller: &Teller) -> Result<(), Failure> {
     let opening = open(&want.on.store, want.ttl, want.policy(), holder.of_nobody());
     let Open { leases, belief } = waiter.interruptible(opening).await??;
     if let Some(slot) = &slot {
-        waiter.interruptible(slot.check(&leases, name, want.mode())).await??;
+        waiter.interruptible(slot.check(&leases, &want.on.store, name, want.mode())).await??;
     }
     let lease = waiter.acquire(want, name, &leases).await?;
     let until = SystemClock.now().plus(belief);
     let ticket = lease.into_ticket().await.map_err(no_ticket)?;
-    let carried = Carried::new(ticket, holder, until);
+    let carried = Carried::new(ticket, holder, until).in_store(&want.on.store);
     let held = Held { leases, carried, until };
     let held = match script {
         Some(script) => held.kept_for(acquire, script, &mut waiter).await?,

@@ -231,7 +231,8 @@ async fn hand_over(
 ) -> Result<Answer, Failure> {
     let until = SystemClock.now().plus(belief);
     let ticket = lease.into_ticket().await?;
-    Ok(Answer::Ticket(Box::new(Carried::new(ticket, carried.holder(), until))))
+    let next = Carried::new(ticket, carried.holder(), until).after(carried);
+    Ok(Answer::Ticket(Box::new(next)))
 }
 
 impl Order {

@@ -42,7 +42,7 @@ pub(crate) async fn renew(renew: Renew) -> Result<u8, Failure> {
     let until = SystemClock.now().plus(belief);
     let renewed = leases.renew(&given.carried.ticket).await;
     let ticket = renewed.map_err(|error| given.carried.not_used(error, "it was not renewed"))?;
-    let carried = Carried::new(ticket, holder, until);
+    let carried = Carried::new(ticket, holder, until).in_store(&renew.given.on.store);
     let handed = Handout { form: renew.form, slot };
     handed
         .give(&carried, until.since(SystemClock.now()))

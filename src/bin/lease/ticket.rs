@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use leasehold::{Coordinator, Error, HolderInfo, Lease, Moment, Name, ProcessId, Ticket, Timing};
+use leasehold::{
+    Coordinator, Error, HolderInfo, Lease, Moment, Name, ProcessId, StoreUrl, Ticket, Timing,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Cause, Failure};
@@ -37,6 +39,9 @@ pub(crate) struct Carried {
     metadata: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     believed: Option<Belief>,
+    /// Which store it is of, as far as a sum of its place tells; nothing of the URL can be read in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
     /// Who keeps the lease: then the ticket itself is used up, and all is asked of the keeper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keeper: Option<Address>,
@@ -53,12 +58,28 @@ struct Belief {
 impl Carried {
     /// A ticket that was made by a renewal which may be believed in `until` then.
     pub(crate) fn new(ticket: Ticket, holder: Holder, until: Moment) -> Self {
+        let store = None;
         let Holder { label, metadata } = holder;
         let believed = here().map(|(host, boot)| {
             let until = shared_clock::written(shared_clock::shared(until));
             Belief { host, boot, until }
         });
-        Self { ticket, label, metadata, believed, keeper: None }
+        Self { ticket, label, metadata, believed, store, keeper: None }
+    }
+
+    /// The same, with what tells this store from others.
+    pub(crate) fn in_store(self, store: &StoreUrl) -> Self {
+        Self { store: Some(place(store)), ..self }
+    }
+
+    /// The same, of the store that the ticket before was of.
+    pub(crate) fn after(self, before: &Self) -> Self {
+        Self { store: before.store.clone(), ..self }
+    }
+
+    /// Whether it was taken in this store, under the same URL.
+    pub(crate) fn is_in(&self, store: &StoreUrl) -> bool {
+        self.store.as_ref() == Some(&place(store))
     }
 
     /// The same, from now on kept by this keeper.
@@ -134,6 +155,22 @@ impl Carried {
 fn here() -> Option<(String, String)> {
     let host = HolderInfo::of_this_process().build().ok()?.host;
     Some((host, ProcessId::of_this_process()?.boot))
+}
+
+/// What of a URL's options tells one store from another.
+const TELLING: [&str; 2] = ["collection=", "endpoint="];
+
+/// A sum of what tells a store from others: no user, no password.
+fn place(store: &StoreUrl) -> String {
+    let (url, mut place) = (store.to_string(), store.without_password());
+    let options = url.split_once('?').map_or("", |(_, options)| options);
+    for option in
+        options.split('&').filter(|o| TELLING.iter().any(|telling| o.starts_with(telling)))
+    {
+        place.push('&');
+        place.push_str(option);
+    }
+    format!("{:016x}", sum(place.as_bytes()))
 }
 
 /// A checksum against cuts and typing errors (FNV-1a).

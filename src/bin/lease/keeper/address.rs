@@ -54,6 +54,15 @@ impl Address {
         }
     }
 
+    /// Whether it may still hold the lease, for all that can be found out from here.
+    pub(crate) fn may_hold(&self, name: &Name) -> Result<bool, Failure> {
+        match self.check(name) {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.cause == Cause::Lost => Ok(self.is_elsewhere()),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Frees the lease; the keeper ends.
     pub(crate) fn release(&self, name: &Name) -> Result<(), Failure> {
         match self.ask(name, Asked::Release)? {
@@ -96,11 +105,21 @@ impl Address {
         }
     }
 
+    fn liveness(&self) -> Liveness {
+        self.process.as_ref().map_or(Liveness::Unknown, ProcessId::liveness)
+    }
+
+    /// Whether it runs on another machine.
+    fn is_elsewhere(&self) -> bool {
+        let here =
+            || HolderInfo::of_this_process().build().is_ok_and(|info| info.host == self.host);
+        self.liveness() == Liveness::Unknown && !here()
+    }
+
     /// Nobody listens: the keeper has ended, or it is not here.
     fn unreachable(&self, name: &Name) -> Failure {
         let (pid, host) = (self.pid, &self.host);
-        let liveness = self.process.as_ref().map_or(Liveness::Unknown, ProcessId::liveness);
-        let ours = HolderInfo::of_this_process().build().is_ok_and(|info| info.host == *host);
+        let liveness = self.liveness();
         let message = match liveness {
             Liveness::Alive => {
                 let message = format!(
@@ -110,7 +129,7 @@ impl Address {
                 );
                 return Failure::new(Cause::System, message);
             }
-            Liveness::Unknown if !ours => format!(
+            Liveness::Unknown if self.is_elsewhere() => format!(
                 "`{name}` is kept by a process of {host} and cannot be asked for from here: there, \
                  `lease renew --end-keeper` gives a ticket that works anywhere"
             ),

@@ -4,8 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use leasehold::{Coordinator, Error, Jitter, Mode, Name};
+use leasehold::{Coordinator, Error, Jitter, Mode, Name, StoreUrl};
 
 use super::{Carried, is_ticket, readable};
 use crate::exit::{Cause, Failure};
@@ -80,35 +81,43 @@ impl Slot {
         &self.path
     }
 
-    /// Refuses to overwrite the ticket of a lease that is held, which nobody could free then; unless
+    /// Refuses to overwrite the ticket of a lease that may be held, which nobody could free then; unless
     /// it has ended by the time that `name` is granted.
     pub(crate) async fn check(
         &self,
         leases: &Coordinator,
+        store: &StoreUrl,
         name: &Name,
         mode: Mode,
     ) -> Result<(), Failure> {
         let Some(old) = &self.old else { return Ok(()) };
-        let alone = Mode::Exclusive;
-        if old.name() == name && (mode == alone || old.ticket.mode() == alone) {
+        let (here, alone) = (old.is_in(store), Mode::Exclusive);
+        if here && old.name() == name && (mode == alone || old.ticket.mode() == alone) {
             return Ok(());
         }
-        let held = match old.keeper() {
-            Some(keeper) => keeper.check(old.name()).is_ok(),
-            None => match leases.confirm(&old.ticket).await {
+        let may_be_held = match old.keeper() {
+            Some(keeper) => keeper.may_hold(old.name())?,
+            None if here => match leases.confirm(&old.ticket).await {
                 Ok(_) => true,
                 Err(Error::Lost { .. }) => false,
                 Err(error) => return Err(error.into()),
             },
+            // Only its time tells: which store to ask is not known.
+            None => old.believed_for() != Some(Duration::ZERO),
         };
-        if !held {
+        if !may_be_held {
             return Ok(());
         }
-        let path = self.path.display();
+        let (path, name) = (self.path.display(), old.name());
+        let (what, on) = match here {
+            true => ("that has not ended", ""),
+            false => {
+                ("in another store, or under another URL, that may not have ended", " --on URL")
+            }
+        };
         let message = format!(
-            "`{path}` holds the ticket of a lease on `{}` that has not ended: free it with `lease \
-             release --ticket {path}`, or name another file",
-            old.name()
+            "`{path}` holds the ticket of a lease on `{name}` {what}: free it with `lease release \
+             --ticket {path}{on}`, or name another file"
         );
         Err(Failure::new(Cause::Busy, message))
     }
@@ -151,7 +160,17 @@ fn old(path: &Path) -> Result<Option<Carried>, Failure> {
         _ => {}
     }
     match read(path)? {
-        Some(text) if is_ticket(text.trim()) => Ok(readable(text.trim(), "").ok()),
+        Some(text) if is_ticket(text.trim()) => {
+            let what = format!("the ticket in `{}`", path.display());
+            // It may be somebody's all the same.
+            readable(text.trim(), &what).map(Some).map_err(|failure| {
+                let message = format!(
+                    "{}; or name another file, or remove this one if nobody needs it",
+                    failure.message
+                );
+                Failure { message, ..failure }
+            })
+        }
         Some(text) if !text.trim().is_empty() => Err(other()),
         _ => Ok(None),
     }
