@@ -117,6 +117,15 @@ impl StoreUrl {
         matches!(self.place, Place::Memory)
     }
 
+    /// The folder that the leases are in, if they are in one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Folder(path) => Some(path),
+            _ => None,
+        }
+    }
+
     pub(crate) const fn place(&self) -> &Place {
         &self.place
     }

@@ -92,6 +92,38 @@ fn a_folder_that_is_not_there_is_told() {
         let ended = scene.lease(&args).env("LEASE_URL", &url).output().unwrap();
         assert_eq!(ended.status.code(), Some(78), "{args:?}: {}", text(&ended.stderr));
     }
+    // One that is missing may be one that is not mounted: that it is free cannot be told.
+    for args in [vec!["status", "job"], vec!["list"]] {
+        let ended = scene.output(&args);
+        assert_eq!(ended.status.code(), Some(78), "{args:?}: {}", text(&ended.stderr));
+        assert!(text(&ended.stderr).contains("first holds a lease"), "{}", text(&ended.stderr));
+    }
+}
+
+/// All names are free where no lease ever was, which may be the wrong folder: that is told, and not
+/// where one was.
+#[test]
+fn a_folder_without_leases_is_told() {
+    let scene = Scene::new();
+    let told = |args: &[&str]| {
+        let ended = scene.output(args);
+        assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+        text(&ended.stderr)
+    };
+    std::fs::create_dir(scene.path("leases")).unwrap();
+    for look in [&["status", "job"][..], &["status", "--json", "job"], &["list"]] {
+        let said = told(look);
+        assert!(said.contains("is it mounted?") && said.lines().count() == 1, "{said}");
+    }
+    std::fs::write(scene.path("leases/letter.txt"), "dear Ann").unwrap();
+    for look in [&["status", "job"][..], &["list"]] {
+        let said = told(look);
+        assert!(said.contains("the right folder?") && said.lines().count() == 1, "{said}");
+    }
+    told(&["run", "job", "--", "true"]);
+    for look in [&["status", "job"][..], &["list"]] {
+        assert_eq!(told(look), "");
+    }
 }
 
 /// Names that file systems do not like, in every alphabet, are held like any other.

@@ -5,11 +5,12 @@ use comfy_table::{Table, presets};
 use crate::args::List;
 use crate::exit::Failure;
 use crate::show::{NameView, holder, state};
-use crate::status::{look, patiently};
+use crate::status::{look, patiently, warn_of_a_strange_folder};
 use crate::tell::{print, print_json};
 
 pub(crate) async fn list(list: List) -> Result<u8, Failure> {
     let backend = list.on.store.open_to_look().await?;
+    warn_of_a_strange_folder(&list.on.store);
     let mut names = patiently(backend.kind(), backend.names()).await?;
     names.sort();
     let mut all = Vec::with_capacity(names.len());

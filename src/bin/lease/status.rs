@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use leasehold::clock::{SystemClock, within};
-use leasehold::{Backend, Clock, Error, Name, Result, Snapshot};
+use leasehold::{Backend, Clock, Error, Name, Result, Snapshot, StoreUrl};
 
 use crate::args::Status;
 use crate::exit::Failure;
 use crate::show::{self, NameView, table};
-use crate::tell::{print, print_json};
+use crate::tell::{print, print_json, say};
 
 /// How long a look may take before the store counts as not answering.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
     let backend = status.on.store.open_to_look().await?;
+    warn_of_a_strange_folder(&status.on.store);
     let seen = look(&*backend, &status.name).await?;
     let broken = patiently(backend.kind(), backend.last_break(&status.name)).await?;
     if status.json {
@@ -33,6 +34,34 @@ pub(crate) async fn status(status: Status) -> Result<u8, Failure> {
         print(format!("last {}", show::broken(&note)))?;
     }
     Ok(0)
+}
+
+/// What is in every folder that a lease was held in.
+const MARKER: &str = "leasehold.json";
+
+/// Says where all names are free only since no lease was ever there: the folder may be the wrong one.
+pub(crate) fn warn_of_a_strange_folder(store: &StoreUrl) {
+    let Some(folder) = store.folder() else { return };
+    // What is there besides the leases is the file system's.
+    let Ok(files) = std::fs::read_dir(folder) else { return };
+    let mut others = 0;
+    for file in files.filter_map(std::io::Result::ok) {
+        // Where files are created by election its name goes on.
+        if file.file_name().to_string_lossy().starts_with(MARKER) {
+            return;
+        }
+        others += 1;
+    }
+    let folder = show::plain(&folder.display().to_string());
+    say(&match others {
+        0 => format!(
+            "lease: warning: `{folder}` is empty, so no lease was ever held there: is it mounted?"
+        ),
+        _ => format!(
+            "lease: warning: `{folder}` has files in it and no `{MARKER}`, so no lease was ever held \
+             there: is it the right folder?"
+        ),
+    });
 }
 
 pub(crate) async fn look(backend: &dyn Backend, name: &Name) -> Result<Snapshot> {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::args::Watch;
 use crate::exit::{Failure, with_sources};
 use crate::show::{NameView, holder};
+use crate::status::warn_of_a_strange_folder;
 use crate::tell::{print, print_json_line, say};
 
 /// A change, as a JSON line: what `status --json` shows, and when it was seen.
@@ -20,6 +21,7 @@ struct Change<'a> {
 
 pub(crate) async fn watch(watch: Watch) -> Result<u8, Failure> {
     let leases = Coordinator::new(watch.on.store.open_to_look().await?);
+    warn_of_a_strange_folder(&watch.on.store);
     let mut all = SelectAll::new();
     for name in &watch.names {
         let seen = leases.observe(name).into_stream();
