@@ -70,7 +70,10 @@ impl Scene {
     /// Makes it a command of this scene.
     fn put_into(&self, command: &mut Command) {
         command.env("LEASE_URL", self.url()).stdin(Stdio::null());
-        command.env("XDG_RUNTIME_DIR", self.path("")).env_remove("LEASE_TICKET");
+        command
+            .env("XDG_RUNTIME_DIR", self.path(""))
+            .env_remove("LEASE_TICKET")
+            .env_remove("LEASE_ID");
         command.envs(self.login.iter().map(|(name, value)| (name, value)));
     }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use nix::sys::signal::Signal;
 
-use crate::scene::{SECOND, Scene, stands_still, ticking, until};
+use crate::scene::{SECOND, Scene, stands_still, text, ticking, until};
 
 /// One works, the other waits and tells for whom; then it is its turn.
 #[test]
@@ -25,6 +25,34 @@ fn one_waits_and_tells_for_whom() {
     assert_eq!(first.exit_within(SECOND * 5), Some(0));
     assert_eq!(second.exit_within(SECOND * 5), Some(0));
     assert!(scene.epoch("job") > epoch);
+}
+
+/// A command that asks again for what it runs under would wait for itself: that is told at once. A
+/// writer may be beside itself, and one that goes on by itself may wait.
+#[test]
+fn nobody_waits_for_itself() {
+    let scene = Scene::new();
+    for (outer, inner) in [("--exclusive", "run"), ("--writer", "run"), ("--exclusive", "acquire")]
+    {
+        let end = if inner == "run" { "-- true" } else { "" };
+        let script = format!("lease {inner} --conflict-exit-code 3 job {end}");
+        let mut nested = scene.script("exec lease run \"$@\"");
+        nested.args(["sh", outer, "job", "--", "sh", "-c", &script]);
+        let mut nested = scene.shell_of("nested", nested);
+        assert_eq!(nested.exit_within(SECOND * 10), Some(3), "{}", nested.told());
+        assert!(nested.told().contains("that this runs under"), "{}", nested.told());
+        assert_eq!(scene.state("job"), "free");
+    }
+    let beside = "lease run --writer job -- true && lease run other -- true";
+    let beside = format!("lease run --writer job -- sh -c '{beside}'");
+    let beside = scene.script(&beside).output().unwrap();
+    assert_eq!(beside.status.code(), Some(0), "{}", text(&beside.stderr));
+
+    let done = scene.path("done");
+    let later = format!("env -u LEASE_ID lease run job -- touch {} &", done.display());
+    let first = scene.script(&format!("lease run job -- sh -c '{later}'")).output().unwrap();
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    assert!(until(SECOND * 10, || done.exists()));
 }
 
 /// The first is killed with -9. Its command is ended, and the second gets the job within the ttl and

@@ -20,6 +20,7 @@ use crate::itself::{NAME, itself};
 use crate::order::{Order, Until};
 use crate::shared_clock::shared;
 use crate::signals::Signals;
+use crate::taking;
 use crate::terminal::{self, Terminal};
 
 /// How long a signal that stops this process may take to do so. Where it does nothing, since no
@@ -84,6 +85,7 @@ impl Running {
             .env("LEASE_EPOCH", lease.epoch().to_string())
             .env("LEASE_TOKEN", lease.token().to_string())
             .env("LEASE_URL", url)
+            .env(taking::ID, lease.nonce().to_string())
             // The ticket of another lease, or one that is used up.
             .env_remove("LEASE_TICKET")
             .process_group(0)

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
 use leasehold::{
-    Clock, Coordinator, Error, HolderInfo, HolderInfoBuilder, Lease, Name, Policy, Released,
-    StoreUrl, Timing,
+    Clock, Coordinator, Error, HolderInfo, HolderInfoBuilder, Lease, Mode, Name, Nonce, Policy,
+    Record, Released, StoreUrl, Timing,
 };
 use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use crate::args::Want;
 use crate::exit::{self, Cause, Failure};
 use crate::show;
 use crate::signals::Signals;
+use crate::status::PATIENCE;
 use crate::tell::Teller;
 
 /// How long a release may take before it is left to the ttl: the work is done, somebody waits.
@@ -29,6 +30,9 @@ pub(crate) const WITHDRAWAL: Duration = Duration::from_millis(500);
 /// The longest time before the end of a lease at which somebody is told to end, where nobody asked
 /// for another.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The variable that tells a command the id of the lease that it runs under.
+pub(crate) const ID: &str = "LEASE_ID";
 
 /// How long before the end of a lease somebody is told to end, where nobody asked for another time.
 pub(crate) fn grace(timing: &Timing) -> Duration {
@@ -121,6 +125,7 @@ impl Waiter<'_> {
         name: &Name,
         leases: &Coordinator,
     ) -> Result<Lease, Failure> {
+        self.interruptible(not_within_itself(want, name, leases)).await??;
         let stop = CancellationToken::new();
         let told = self.teller.clone();
         let mut ask = leases
@@ -181,6 +186,31 @@ impl Waiter<'_> {
         let message = format!("stopped by {signal}: {}", self.not_done);
         Failure::new(Cause::Signal(signal), message)
     }
+}
+
+/// Refuses to wait for the lease that this process itself runs under: its holder waits for this
+/// process to end.
+async fn not_within_itself(want: &Want, name: &Name, leases: &Coordinator) -> Result<(), Failure> {
+    let Some(outer) = std::env::var(ID).ok().and_then(|id| id.parse::<Nonce>().ok()) else {
+        return Ok(());
+    };
+    // A store that does not answer is told by whoever takes the lease.
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let patience = want.wait().map_or(PATIENCE, |time| time.min(PATIENCE));
+    let Some(Ok(seen)) = within(&clock, patience, leases.status(name)).await else {
+        return Ok(());
+    };
+    let alone = Mode::Exclusive;
+    let in_the_way = |held: &Record| held.mode == alone || want.mode() == alone;
+    if !seen.record(outer).is_some_and(in_the_way) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{name}` is held by the `lease run` that this runs under, and would be waited for until \
+         this has ended: leave out the second `lease run`; or start it without {ID} in its \
+         environment (`env -u {ID}`), if nobody waits for its end"
+    );
+    Err(Failure::new(Cause::Busy, message))
 }
 
 /// What the store says of a lease that was believed in until then.

@@ -12,7 +12,7 @@ use crate::taking;
 
 /// Run a command while holding NAME; wait for it first, if need be
 ///
-/// The command gets LEASE_NAME, LEASE_MODE, LEASE_EPOCH, LEASE_TOKEN and LEASE_URL in its
+/// The command gets LEASE_NAME, LEASE_MODE, LEASE_EPOCH, LEASE_TOKEN, LEASE_URL and LEASE_ID in its
 /// environment. It runs in a process group of its own. If the lease cannot be renewed, the whole group
 /// gets SIGTERM, and SIGKILL at the latest when the lease may not be believed in any more. If the lease
 /// is taken away by `lease break`, somebody else may work before the command has ended. What leaves
