@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scene::{Scene, text};
+use crate::scene::{SECOND, Scene, text, until};
 
 /// Each thing that happens is a line; the last one tells the exit.
 #[test]
@@ -29,6 +29,48 @@ fn a_wait_tells_who_holds() {
     assert!(first["holder"]["free_in_ms"].as_u64().unwrap() <= 15_000);
     let last: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
     assert_eq!((&last["cause"], &last["code"]), (&"busy".into(), &75.into()));
+}
+
+/// However often it looks, a waiter tells of each change of who is in the way once.
+#[test]
+fn a_wait_tells_each_holder_once() {
+    let scene = Scene::new();
+    let hold = |label: &str| {
+        let args = ["run", "--label", label, "--writer", "job", "--", "sleep", "60"];
+        scene.shell(label, &args)
+    };
+    let alpha = hold("alpha");
+    scene.wait_for_state("job", "writers");
+    let beta = hold("beta");
+    assert!(until(SECOND * 10, || scene.status("job")["holders"].as_array().unwrap().len() == 2));
+    let waits = scene.shell("waits", &["run", "--json", "job", "--", "true"]);
+    scene.wait_for_state("job", "draining");
+    // Time for many looks.
+    assert!(!until(SECOND * 3, || waits.told().lines().count() > 3), "{}", waits.told());
+    let told: Vec<Value> = waits.told().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let mut seen: Vec<_> = told
+        .iter()
+        .map(|event| {
+            format!("{} {} {}", event["holder"]["id"], event["writers"], event["draining"])
+        })
+        .collect();
+    let all = seen.len();
+    seen.dedup();
+    assert_eq!(seen.len(), all, "{}", waits.told());
+    drop(alpha);
+    let gone = scene.status("job")["holders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|holder| holder["label"] == "alpha")
+        .map(|holder| holder["id"].as_str().unwrap().to_owned());
+    if let Some(id) = gone {
+        assert!(scene.output(&["break", "job", "--id", &id]).status.success());
+    }
+    assert!(until(SECOND * 10, || waits.told().lines().count() > all), "{}", waits.told());
+    let last: Value = serde_json::from_str(waits.told().lines().last().unwrap()).unwrap();
+    assert_eq!((&last["holder"]["label"], &last["writers"]), (&"beta".into(), &1.into()));
+    drop(beta);
 }
 
 /// Status and list show what is known of a holder, and write nothing. (Case 37.)

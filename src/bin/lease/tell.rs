@@ -84,16 +84,14 @@ impl Teller {
     }
 
     pub(crate) fn waiting(&self, waiting: &Waiting<'_>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if self.json {
-            let holder = waiting.standing.and_then(|by| by.holder.as_ref());
-            return self.event(&Event::Waiting {
-                name: self.name.as_str(),
-                waited_ms: waiting.waited.as_millis(),
-                draining: waiting.draining,
-                holder: holder.map(RecordView::new).map(Box::new),
-                writers: waiting.standing.map_or(0, |by| by.writers),
-                problem: waiting.problem.map(with_sources),
-            });
+            let about = in_the_way(waiting);
+            if last.about != about {
+                self.waiting_event(waiting);
+                last.about = about;
+            }
+            return;
         }
         let (about, text) = match (waiting.problem, waiting.standing) {
             (Some(problem), _) => ("store".to_owned(), with_sources(problem)),
@@ -104,7 +102,6 @@ impl Teller {
             (None, None) => return,
         };
         let line = format!("lease: waiting for `{}` ({}): {text}", self.name, span(waiting.waited));
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if stderr().is_terminal() {
             // One line that is written over.
             self.voice.say(format!("\r\x1b[2K{}", cut(&line, width())));
@@ -113,6 +110,18 @@ impl Teller {
             self.say(&line);
         }
         last.about = about;
+    }
+
+    fn waiting_event(&self, waiting: &Waiting<'_>) {
+        let holder = waiting.standing.and_then(|by| by.holder.as_ref());
+        self.event(&Event::Waiting {
+            name: self.name.as_str(),
+            waited_ms: waiting.waited.as_millis(),
+            draining: waiting.draining,
+            holder: holder.map(RecordView::new).map(Box::new),
+            writers: waiting.standing.map_or(0, |by| by.writers),
+            problem: waiting.problem.map(with_sources),
+        });
     }
 
     /// The wait is over: the line that was written over is closed.
@@ -236,6 +245,17 @@ impl Teller {
             self.say(&line);
         }
     }
+}
+
+/// Who or what is in the way, as far as machines are told of a change.
+fn in_the_way(waiting: &Waiting<'_>) -> String {
+    let problem = waiting.problem.map(with_sources);
+    let by = waiting.standing.map(|by| {
+        let holder = by.holder.as_ref();
+        let holder = holder.map(|holder| (holder.nonce, holder.state, by.is_expired()));
+        (holder, by.writers)
+    });
+    format!("{:?}", (by, waiting.draining, problem))
 }
 
 /// How many characters a line of the terminal has.
