@@ -29,7 +29,8 @@ fn each_change_is_told() {
     let told = told("machine.out");
     let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
-    // The break itself may be seen half done: what raises the epoch holds for a moment.
+    // A grant and a break may be seen half done: what raises the epoch holds for a moment.
+    states.retain(|state| *state != "draining");
     states.dedup();
     assert_eq!(states, ["free", "exclusive", "free"]);
     assert_eq!(lines[1]["holders"][0]["label"], "ann");
