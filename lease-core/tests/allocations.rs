@@ -1,7 +1,5 @@
 //! The check that stands before each write is free of the allocator.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use allocation_counter::measure;

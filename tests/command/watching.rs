@@ -79,6 +79,8 @@ fn a_bench_measures_each_operation() {
         assert_eq!(one["rounds"], 5);
         assert!(one["p50_us"].as_u64() <= one["max_us"].as_u64());
     }
+    let requests = measured.as_array().unwrap().iter().map(|it| it["requests"].as_u64().unwrap());
+    assert_eq!(requests.collect::<Vec<_>>(), [1, 2, 2, 1, 2, 3, 2]);
     assert_eq!(scene.state("lease-bench"), "free");
 
     let table = text(&scene.output(&["bench", "--rounds", "1", "mine"]).stdout);

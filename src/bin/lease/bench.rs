@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use leasehold::backend::{Joined, Renewed, Taken};
 use leasehold::clock::SystemClock;
 use leasehold::{
-    Backend, Claim, Clock, Error, HolderInfo, Holding, Jitter, Mode, Policy, Result, Timing,
+    Backend, Claim, Clock, Error, HolderInfo, Holding, Jitter, Mode, Name, Policy, Result, Timing,
 };
 use serde::Serialize;
 
@@ -16,6 +16,8 @@ use crate::args::Bench;
 use crate::exit::Failure;
 use crate::status::{look, patiently};
 use crate::tell::{print, print_json};
+
+mod requests;
 
 /// Rounds that are not counted: connections are opened and caches filled in them.
 const WARM_UP: u32 = 3;
@@ -28,19 +30,21 @@ struct View {
     p50_us: u128,
     p99_us: u128,
     max_us: u128,
+    /// How many requests it makes, if the store is asked by requests.
+    requests: Option<u64>,
     /// How many looks at the name take as long, by the medians.
     looks: f64,
 }
 
-/// What is measured, in the order in which a round does it.
-const OPERATIONS: [&str; 7] = [
-    "look",
-    "acquire exclusive",
-    "renew",
-    "confirm",
-    "release exclusive",
-    "acquire writer",
-    "release writer",
+/// What is measured, in the order in which a round does it, and what `docs/COSTS.md` calls it.
+const OPERATIONS: [(&str, &str); 7] = [
+    ("look", "look"),
+    ("acquire exclusive", "acquire exclusive, again"),
+    ("renew", "renew exclusive"),
+    ("confirm", "confirm exclusive"),
+    ("release exclusive", "release exclusive"),
+    ("acquire writer", "acquire writer, again"),
+    ("release writer", "release writer"),
 ];
 
 pub(crate) async fn bench(bench: Bench) -> Result<u8, Failure> {
@@ -58,7 +62,7 @@ pub(crate) async fn bench(bench: Bench) -> Result<u8, Failure> {
         }
     }
     bar.finish_and_clear();
-    tell(&bench, times)?;
+    tell(&bench, backend.kind(), times)?;
     Ok(0)
 }
 
@@ -104,7 +108,9 @@ async fn one_round(
 }
 
 async fn joined(backend: &dyn Backend, bench: &Bench) -> Result<Holding, Failure> {
-    let asked = claim(bench, Mode::Writer)?;
+    // Of a name of their own: one that is used in both modes in turn costs more.
+    let name = Name::parse(format!("{}-writers", bench.name))?;
+    let asked = Claim { name, ..claim(bench, Mode::Writer)? };
     match patiently(backend.kind(), backend.join(&asked, &Policy::expired())).await? {
         Joined::Granted(grant) => Ok(grant.holding),
         Joined::Refused(by) => Err(Error::Held { name: asked.name, by: Box::new(by) }.into()),
@@ -148,9 +154,13 @@ impl Stopwatch {
     }
 }
 
-fn tell(bench: &Bench, times: [Vec<Duration>; OPERATIONS.len()]) -> Result<(), Failure> {
+fn tell(
+    bench: &Bench,
+    kind: &str,
+    times: [Vec<Duration>; OPERATIONS.len()],
+) -> Result<(), Failure> {
     let mut views: Vec<View> = Vec::new();
-    for (operation, mut times) in OPERATIONS.into_iter().zip(times) {
+    for ((operation, step), mut times) in OPERATIONS.into_iter().zip(times) {
         times.sort_unstable();
         let at = |part: f64| {
             let nth = (times.len() as f64 * part).ceil() as usize;
@@ -164,6 +174,7 @@ fn tell(bench: &Bench, times: [Vec<Duration>; OPERATIONS.len()]) -> Result<(), F
             p50_us: p50.as_micros(),
             p99_us: at(0.99).as_micros(),
             max_us: at(1.0).as_micros(),
+            requests: requests::of(step, kind),
             looks: p50.as_micros() as f64 / look.max(1) as f64,
         });
     }
@@ -171,7 +182,8 @@ fn tell(bench: &Bench, times: [Vec<Duration>; OPERATIONS.len()]) -> Result<(), F
         return print_json(&views);
     }
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["OPERATION", "P50", "P99", "MAX", "LOOKS"]);
+    let titles = ["OPERATION", "P50", "P99", "MAX", "REQUESTS", "LOOKS"];
+    table.load_style(presets::NOTHING).set_header(titles);
     for view in &views {
         let time = |us: u128| format!("{:.2} ms", us as f64 / 1000.0);
         table.add_row([
@@ -179,6 +191,7 @@ fn tell(bench: &Bench, times: [Vec<Duration>; OPERATIONS.len()]) -> Result<(), F
             time(view.p50_us),
             time(view.p99_us),
             time(view.max_us),
+            view.requests.map_or_else(|| "-".to_owned(), |count| count.to_string()),
             format!("{:.1}", view.looks),
         ]);
     }

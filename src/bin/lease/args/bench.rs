@@ -8,8 +8,9 @@ use crate::exit;
 
 /// Measure how long each operation takes on this store, as it is reached from here
 ///
-/// One client does one thing after the other, on a name of its own, which stays known to the store
-/// afterwards. LOOKS tells how many bare reads of the name take as long: where a read is one round
+/// One client does one thing after the other, on a name of its own and, for writers, on one that ends
+/// with `-writers`; both stay known to the store afterwards. REQUESTS tells how many each operation
+/// makes, as the tests of each store count them. LOOKS tells how many bare reads of the name take as long: where a read is one round
 /// trip, about how many round trips it is.
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("bench"))]
