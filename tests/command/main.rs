@@ -15,6 +15,7 @@ mod keepers;
 mod killed;
 mod losing;
 mod manual;
+mod nested;
 #[cfg(any(feature = "mongo", feature = "nats", feature = "aws"))]
 mod on_a_server;
 #[cfg(feature = "mongo")]
