@@ -140,3 +140,18 @@ fn any_other_name_works(
     let outside = std::fs::read_dir(scene.path("")).unwrap().count();
     assert_eq!(outside, 1, "something was made outside of the folder");
 }
+
+/// Nobody guesses which of two was meant.
+#[rstest]
+#[case::both_modes(&["run", "--writer", "--exclusive", "job", "--", "true"], "--exclusive")]
+#[case::wait_or_not(&["run", "--wait", "1s", "--no-wait", "job", "--", "true"], "--no-wait")]
+#[case::an_unknown_flag(&["run", "--sloppy", "job", "--", "true"], "--sloppy")]
+#[case::no_such_subcommand(&["hold", "job"], "hold")]
+#[case::nothing_at_all(&[], "run")]
+fn contradictions_and_what_is_missing_are_usage_errors(#[case] args: &[&str], #[case] told: &str) {
+    let scene = Scene::new();
+    let ended = scene.output(args);
+    assert_eq!(ended.status.code(), Some(64), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains(told), "{}", text(&ended.stderr));
+    assert!(!scene.path("leases").exists());
+}
