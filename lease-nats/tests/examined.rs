@@ -172,6 +172,30 @@ async fn a_user_without_rights_is_told_which() {
     assert!(told(&checkup, "opens", Verdict::Sound).contains("look only"), "{checkup:#?}");
 }
 
+/// Leases work without these rights, and something does not.
+#[rstest]
+#[case::to_be_woken("waiters", "$JS.API.CONSUMER.CREATE.>", "changes")]
+#[case::to_remove_the_bucket_of_the_checkup("clean-up", "$JS.API.STREAM.DELETE.>", "-doctor-")]
+#[tokio::test]
+async fn a_right_that_is_missing_is_doubtful(
+    #[case] check: &str,
+    #[case] denied: &str,
+    #[case] words: &str,
+) {
+    let rights = format!("permissions: {{ publish: {{ deny: \"{denied}\" }} }}");
+    let users =
+        format!("authorization {{ users: [ {{ user: ann, password: ann, {rights} }} ] }}\n");
+    let server = Server::start(None, &users);
+    let checkup = eventually(|| async {
+        let checkup = examine(options(server.url()).user("ann", "ann")).await;
+        (checkup.verdict() != Verdict::Unanswered).then_some(checkup)
+    });
+    let checkup = checkup.await;
+    let doubt = told(&checkup, check, Verdict::Doubtful);
+    assert!(doubt.contains(words), "{doubt}");
+    assert_eq!(flaws(&checkup), ["replicas", check], "{checkup:#?}");
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_no_finding() {
     let checkup = examine(options("nats://127.0.0.1:1")).await;

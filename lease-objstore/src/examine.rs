@@ -29,6 +29,8 @@ const OVERWRITE: Guarantee = Guarantee::new(
 );
 const VERSIONS: Guarantee =
     Guarantee::new("versions", "what a renewal replaces is not kept for ever");
+const LIFECYCLE: Guarantee =
+    Guarantee::new("lifecycle", "no rule of the bucket removes the files of leases");
 const TRIAL: Guarantee = Guarantee::new("opens", "a lease store can be opened here");
 
 /// Asks a live folder or bucket for each guarantee that leases need of it.
@@ -46,6 +48,7 @@ pub async fn examine(options: Options) -> Checkup {
     if let Some(found) = scratch::place(&options, &mut checks).await {
         disk::kind(&options, &mut checks);
         if options.read_only {
+            checks.extend(lifecycle(&options));
             checks.push(TRIAL.unknown("it was opened to look only: nothing was written"));
         } else {
             let scratch = Scratch::below(&options, found);
@@ -56,11 +59,23 @@ pub async fn examine(options: Options) -> Checkup {
     Checkup::new(KIND, checks)
 }
 
+/// What a person has to look at: no object store's client is told.
+fn lifecycle(options: &Options) -> Option<Check> {
+    let is_bucket = !matches!(options.place, Place::Local(_));
+    is_bucket.then(|| {
+        LIFECYCLE.unknown(
+            "clients are not told a bucket's lifecycle rules: see that none of them expires or \
+             archives what is under the prefix, but for noncurrent versions",
+        )
+    })
+}
+
 /// The first that is broken ends it: the others rest on it.
 async fn look_over(scratch: &Scratch, checks: &mut Vec<Check>) {
     if !rights::all(scratch, checks).await {
         return;
     }
+    checks.extend(lifecycle(&scratch.options));
     let mut store = match scratch.open().await {
         Ok(store) => store,
         Err(error) => return checks.push(TRIAL.failed(&error)),

@@ -6,6 +6,7 @@
 //! | shared by tests that leave it as it is | variable that names one | one's own | gives |
 //! |---|---|---|---|
 //! | | | [`mongo::standalone`] | one mongod |
+//! | | | [`mongo::forgetful`] | one mongod that keeps all in memory |
 //! | [`mongo::ReplicaSet::shared`] | `LEASE_TEST_MONGO_URL` | [`mongo::ReplicaSet::start`] | a replica set with a primary |
 //! | [`mongo::Users::shared`] | `LEASE_TEST_MONGO_USERS_URL` | | one mongod that asks for logins |
 //! | [`nats::shared`] | `LEASE_TEST_NATS_URL` | [`nats::single`] | one nats-server with JetStream |

@@ -3,8 +3,10 @@
 mod users;
 mod wire;
 
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use crate::error::{Error, OrRemedy, Result};
@@ -26,6 +28,8 @@ const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const ELECTS_WITHIN: Duration = Duration::from_secs(60);
 /// So that a test of a failover waits two seconds and not the ten that are the default.
 const ELECTION_TIMEOUT_MS: i32 = 2_000;
+/// By which members that ask for logins know each other.
+const KEY: &str = "leasehold";
 const SMALL_JOURNAL: &str = "log=(file_max=4MB,prealloc=false)";
 
 /// The members of the replica set that tests share.
@@ -43,6 +47,19 @@ pub fn standalone() -> Result<Server> {
     let address = port.address();
     let url = format!("mongodb://{address}/?directConnection=true");
     Server::start(recipe(port, url, &[], Box::new(move || answers(address)))?)
+}
+
+/// One that keeps all in memory, so that nothing outlives it.
+///
+/// # Errors
+///
+/// When it cannot be had or started.
+pub fn forgetful() -> Result<Server> {
+    let port = Port::free()?;
+    let address = port.address();
+    let url = format!("mongodb://{address}/?directConnection=true");
+    let engine = ["--storageEngine", "ephemeralForTest"];
+    Server::start(recipe(port, url, &engine, Box::new(move || answers(address)))?)
 }
 
 /// Some mongods that replicate. The testbed initiates them, so that no driver is needed.
@@ -163,6 +180,24 @@ impl ReplicaSet {
             if follow { Ok(()) } else { Err(Look::NotYet(())) }
         });
         settled.map_err(|()| Error::new("a member did not catch up", "see the members' logs"))
+    }
+
+    /// Makes all members ask who is there from now on: who shall be let in is made before.
+    ///
+    /// # Errors
+    ///
+    /// When they are not ours, or do not get ready again.
+    pub fn ask_for_logins(&mut self) -> Result<()> {
+        for (_, server) in &mut self.members {
+            let key = server.folder()?.join("key");
+            let remedy = "see whether the disk is full";
+            fs::write(&key, KEY).or_remedy(key.display(), remedy)?;
+            // Members trust no secret that others may read.
+            let rights = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(&key, rights).or_remedy(key.display(), remedy)?;
+            server.restart_with(&["--keyFile", &key.to_string_lossy()])?;
+        }
+        self.settled()
     }
 
     fn initiate(&self, hosts: &[String]) -> Result<()> {

@@ -34,6 +34,8 @@ mutants! {
     ListingsEndAtPageOne => "handshake::a_drain_waits_for_every_writer",
     /// R3: reads lag one read behind.
     ReadsAreStale => "handshake::an_observer_sees_what_was_acknowledged",
+    /// All clients but the first read from a copy that lags one read behind.
+    OthersReadACopy => "handshake::an_observer_sees_what_was_acknowledged",
 
     // One exclusive.
     /// It installs over whoever is there.

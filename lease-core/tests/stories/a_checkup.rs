@@ -1,9 +1,11 @@
 //! A store is looked over before anybody relies on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use lease_core::checkup::{Checkup, Verdict, scratch_name, try_out};
+use lease_core::checkup::{Checkup, Finding, Verdict, scratch_name, try_out};
 use lease_core::clock::PausedClock;
+use lease_core::layer::{Fault, Faulty, Method};
 use lease_core::memory::Memory;
 use lease_core::{Backend, Clock, Snapshot};
 
@@ -48,4 +50,24 @@ async fn finds_two_stores_that_pass_for_one() {
     for store in stores {
         assert!(store.observe(&name).await.unwrap().is_free());
     }
+}
+
+/// A store whose answers to renewals come late leaves little time to try again.
+#[tokio::test(start_paused = true)]
+async fn finds_a_store_that_answers_late() {
+    let clock: Arc<dyn Clock> = Arc::new(PausedClock::start());
+    let store = Faulty::new(Arc::new(Memory::with_clock(Arc::clone(&clock))));
+    store.always(Method::Renew, Fault::late_answer(Arc::clone(&clock), Duration::from_secs(1)));
+    let name = scratch_name().unwrap();
+    let checkup = Checkup::new("memory", try_out([&store, &store.clone()], &clock, &name).await);
+
+    assert_eq!(flaws(&checkup), ["round-trip"], "{checkup:#?}");
+    assert_eq!(checkup.verdict(), Verdict::Doubtful);
+}
+
+/// All that is not found to hold.
+fn flaws(checkup: &Checkup) -> Vec<&str> {
+    let checks = checkup.checks().iter();
+    let flaws = checks.filter(|check| !matches!(check.finding, Finding::Holds { .. }));
+    flaws.map(|check| check.name).collect()
 }

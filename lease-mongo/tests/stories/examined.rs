@@ -17,7 +17,7 @@ use crate::support::{SET, USERS, connected, fresh_database, options, shell, url,
 
 /// What is wrong or in doubt, and what to do about it.
 #[track_caller]
-fn told(checkup: &Checkup, check: &str, verdict: Verdict) -> String {
+pub(crate) fn told(checkup: &Checkup, check: &str, verdict: Verdict) -> String {
     let check = checkup.check(check).unwrap_or_else(|| panic!("no {check} in {checkup:#?}"));
     assert_eq!(check.finding.verdict(), verdict, "{checkup:#?}");
     let told = match &check.finding {
@@ -30,14 +30,14 @@ fn told(checkup: &Checkup, check: &str, verdict: Verdict) -> String {
 }
 
 /// All that is not found to hold, but for what depends on how busy the machine is.
-fn flaws(checkup: &Checkup) -> Vec<&str> {
+pub(crate) fn flaws(checkup: &Checkup) -> Vec<&str> {
     let checks = checkup.checks().iter().filter(|check| check.name != "round-trip");
     let flaws = checks.filter(|check| !matches!(check.finding, Finding::Holds { .. }));
     flaws.map(|check| check.name).collect()
 }
 
 /// With time for a machine that is busy with tests, unless the URL says how much.
-async fn examined(url: &str) -> Checkup {
+pub(crate) async fn examined(url: &str) -> Checkup {
     let url = match (url.contains("timeoutMS"), url.contains('?')) {
         (true, _) => url.to_owned(),
         (false, true) => format!("{url}&timeoutMS=10000"),
@@ -46,14 +46,14 @@ async fn examined(url: &str) -> Checkup {
     examine(Options::parse(&url).expect("a URL")).await
 }
 
-async fn database() -> (String, Database) {
+pub(crate) async fn database() -> (String, Database) {
     let name = fresh_database();
     let database = shell(&url(&name).replace("&timeoutMS=10000", "")).await.database(&name);
     (name, database)
 }
 
 /// All documents of the leases' collection.
-async fn documents(database: &Database) -> Vec<Document> {
+pub(crate) async fn documents(database: &Database) -> Vec<Document> {
     use futures::TryStreamExt;
     let found = database.collection::<Document>("leases").find(doc! {}).await.expect("an answer");
     found.try_collect().await.expect("an answer")
@@ -176,20 +176,25 @@ async fn a_user_who_may_not_remove_writes_nothing() {
     assert!(documents(&database).await.is_empty());
 }
 
-/// A set of one has nobody to follow its primary; and an election of ten seconds outlives most of a
-/// usual ttl.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_set_of_one_that_elects_slowly_is_doubtful() {
-    let started = tokio::task::spawn_blocking(|| ReplicaSet::start(1)).await;
-    let set = started.expect("no panic").expect("a replica set");
+/// Lets a set wait for so long before it elects another primary.
+pub(crate) async fn elect_after(set: &ReplicaSet, time: Duration) {
     let admin = shell(set.url()).await.database("admin");
     let told_config = admin.run_command(doc! { "replSetGetConfig": 1 }).await.expect("an answer");
     let mut config = told_config.get_document("config").expect("it is there").clone();
     let version = config.get_i32("version").expect("a number");
     config.insert("version", version + 1);
     let settings = config.get_document_mut("settings").expect("they are there");
-    settings.insert("electionTimeoutMillis", 10_000);
+    settings.insert("electionTimeoutMillis", i32::try_from(time.as_millis()).expect("it is short"));
     admin.run_command(doc! { "replSetReconfig": config }).await.expect("it is taken");
+}
+
+/// A set of one has nobody to follow its primary; and an election of ten seconds outlives most of a
+/// usual ttl.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_of_one_that_elects_slowly_is_doubtful() {
+    let started = tokio::task::spawn_blocking(|| ReplicaSet::start(1)).await;
+    let set = started.expect("no panic").expect("a replica set");
+    elect_after(&set, Duration::from_secs(10)).await;
 
     let checkup = examined(&url_of(set.url(), &fresh_database(), "")).await;
     assert!(told(&checkup, "members", Verdict::Doubtful).contains("three members"), "{checkup:#?}");

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests: a failure is the test's failure")]
 #![expect(clippy::print_stdout, reason = "one of them tells what it measured")]
 
+mod ailing;
 mod batch;
 mod blocked;
 mod budget;

@@ -40,7 +40,8 @@ impl Backend for Toy {
         }
         self.arrives(false).await?;
         let shown = self.look(name, |entry, rules| entry.snapshot(rules)).unwrap_or_else(nothing);
-        if self.breaks(Fault::ReadsAreStale) {
+        let from_a_copy = self.number > 0 && self.breaks(Fault::OthersReadACopy);
+        if from_a_copy || self.breaks(Fault::ReadsAreStale) {
             let mut memory = self.memory();
             let old = memory.seen.insert(name.clone(), shown.clone());
             return Ok(old.unwrap_or(shown));
