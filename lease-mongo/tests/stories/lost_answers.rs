@@ -12,7 +12,7 @@ use crate::support::wire::{alone, claim, fail, overheard};
 use crate::support::{connected, fresh_database, options, primary_address, shell, url};
 
 /// A client behind a network that can be spoilt, one that is not, and the network.
-async fn behind_a_proxy(database: &str) -> (Mongo, Mongo, FaultProxy) {
+pub(crate) async fn behind_a_proxy(database: &str) -> (Mongo, Mongo, FaultProxy) {
     let proxy = FaultProxy::start(primary_address()).await.expect("a proxy");
     let url =
         format!("mongodb://{}/{database}?directConnection=true&timeoutMS=2000", proxy.address());
@@ -21,7 +21,7 @@ async fn behind_a_proxy(database: &str) -> (Mongo, Mongo, FaultProxy) {
     (ann, connected(database).await, proxy)
 }
 
-fn is_unclear<T: std::fmt::Debug>(answer: &Result<T, Error>) {
+pub(crate) fn is_unclear<T: std::fmt::Debug>(answer: &Result<T, Error>) {
     let unclear = matches!(answer, Err(Error::Unavailable { effect: Effect::Unknown, .. }));
     assert!(unclear, "nothing may be assumed: {answer:?}");
 }
@@ -72,7 +72,7 @@ async fn a_repeated_join_is_the_same_writer() {
 }
 
 /// Asks until the connection is there again: a client behind a proxy finds out by itself.
-async fn again<T, W: Future<Output = Result<T, Error>>>(ask: impl Fn() -> W) -> T {
+pub(crate) async fn again<T, W: Future<Output = Result<T, Error>>>(ask: impl Fn() -> W) -> T {
     for _ in 0..20 {
         if let Ok(answer) = ask().await {
             return answer;

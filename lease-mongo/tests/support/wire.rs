@@ -66,6 +66,14 @@ pub(crate) async fn fail(shell: &Client, app: &str, times: i32, mut data: Docume
     shell.database("admin").run_command(order).await.expect("it can be told to fail");
 }
 
+/// Waits until the server has failed, or holds back, so many requests since it was started.
+pub(crate) async fn reached(shell: &Client, times: i64) {
+    let order = doc! {
+        "waitForFailPoint": "failCommand", "timesEntered": times, "maxTimeMS": 30_000,
+    };
+    shell.database("admin").run_command(order).await.expect("it is asked");
+}
+
 /// Lets the server work again.
 pub(crate) async fn mend(shell: &Client) {
     let order = doc! { "configureFailPoint": "failCommand", "mode": "off" };
