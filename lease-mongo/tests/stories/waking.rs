@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use lease_core::backend::Watch;
 use lease_core::clock::{SystemClock, within};
-use lease_core::{Backend, Clock, Coordinator, Mode, Name, Policy};
+use lease_core::{Backend, Clock, Coordinator, Holding, Mode, Name, Policy, Revision};
 
 use crate::support::wire::{claim, overheard};
 use crate::support::{PATIENCE, connected, fresh_database, options};
@@ -19,7 +21,7 @@ async fn a_hand_over_takes_tens_of_milliseconds() {
         .poll(Duration::from_secs(20), Duration::from_secs(20))
         .build()
         .expect("possible");
-    let mut took = Vec::new();
+    let (mut took, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..7 {
         let anns = ann.exclusive("store").timing(slow).acquire().await.expect("free");
         let waits = Arc::new(tokio::sync::Notify::new());
@@ -34,11 +36,19 @@ async fn a_hand_over_takes_tens_of_milliseconds() {
         anns.release().await.expect("it was hers");
         let bobs = waiting.await.expect("home").expect("it is his");
         took.push(SystemClock.now().since(released));
+        let released = SystemClock.now();
         bobs.release().await.expect("it was his");
+        bare.push(SystemClock.now().since(released));
     }
     took.sort();
-    println!("hand-over by change stream, release sent to take answered: {took:?}");
-    assert!(took[3] < Duration::from_millis(250), "a poll would take seconds: {took:?}");
+    bare.sort();
+    println!(
+        "hand-over by change stream, release sent to take answered: {took:?}; a release {bare:?}"
+    );
+    // It is two requests and the news between them. Where a machine that is busy needs longer for one,
+    // it needs longer for these.
+    let most = Duration::from_millis(100).max(bare[3] * 8);
+    assert!(took[3] < most, "half of them take longer than {most:?}: {took:?}");
 }
 
 /// Ten wait for ten names in one process: one stream. What concerns one name wakes no other.
@@ -58,16 +68,30 @@ async fn all_waiters_of_a_process_share_one_stream() {
     let opened = wire.names().iter().filter(|name| *name == "aggregate").count();
     assert_eq!(opened, 1, "one stream for all");
 
-    let mine = lease_core::Holding::created(&held[3], lease_core::Revision::new("0.1"));
-    // A renewal is no news.
-    mongo.renew(&[mine.next_beat()]).await.remove(0).expect("an answer");
-    mongo.withdraw(&mine).await.expect("an answer");
+    let mine = |i: usize| Holding::created(&held[i], Revision::new("0.1"));
+    // A renewal is no news: what is told after it comes in the order of the writes, and has come.
+    mongo.renew(&[mine(3).next_beat()]).await.remove(0).expect("an answer");
+    mongo.withdraw(&mine(7)).await.expect("an answer");
+    is_told(&mut watches[7]).await;
+    are_quiet(&mut watches, "n3 was renewed and n7 released");
+    mongo.withdraw(&mine(3)).await.expect("an answer");
+    is_told(&mut watches[3]).await;
+    mongo.withdraw(&mine(5)).await.expect("an answer");
+    is_told(&mut watches[5]).await;
+    are_quiet(&mut watches, "n3 and n5 were released");
+}
+
+async fn is_told(watch: &mut Box<dyn Watch>) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let woken = within(&clock, PATIENCE, watches[3].changed()).await;
+    let woken = within(&clock, PATIENCE, watch.changed()).await;
     woken.expect("it is told").expect("the stream lives");
+}
+
+/// Nobody has been told anything since.
+fn are_quiet(watches: &mut [Box<dyn Watch>], since: &str) {
     for (i, watch) in watches.iter_mut().enumerate() {
-        let quiet = within(&clock, Duration::from_millis(50), watch.changed()).await;
-        assert!(quiet.is_none(), "nothing more happened on n{i}");
+        let told = watch.changed().now_or_never();
+        assert!(told.is_none(), "nothing happened on n{i} since {since}");
     }
 }
 
