@@ -2,11 +2,13 @@
 //! like something else.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lease_core::backend::{Joined, Renewed, Taken, Withdrawn};
 use lease_core::clock::SystemClock;
 use lease_core::{
-    Backend, BreakNote, Claim, Clock, Error, HolderInfo, Holding, Mode, Name, Nonce, Policy, State,
+    Backend, BreakNote, Claim, Clock, Error, HolderInfo, Holding, Jitter, Mode, Name, Nonce,
+    Policy, Revision, State,
 };
 use lease_mongo::Mongo;
 use mongodb::Collection;
@@ -155,8 +157,8 @@ async fn a_document_of_another_kind_is_told_and_left_alone(#[case] mut document:
 
     let name = Name::parse("a").expect("a name");
     let (writer, exclusive) = (claim("a", Mode::Writer), claim("a", Mode::Exclusive));
-    let mine = lease_core::Holding::created(&exclusive, lease_core::Revision::new("0.0"));
-    let note = lease_core::BreakNote::new("me", "why not");
+    let mine = Holding::created(&exclusive, Revision::new("0.0"));
+    let note = BreakNote::new("me", "why not");
     let policy = Policy::expired();
     let answers = [
         ("join", mongo.join(&writer, &policy).await.err()),
@@ -238,17 +240,75 @@ async fn whole_life(mongo: &Mongo, claim: Claim) {
     assert_eq!(mongo.withdraw(&grant.holding).await.expect("an answer"), Withdrawn::Removed);
 }
 
+/// What people write beside a lease is kept as they wrote it, and never evaluated: who broke it and why,
+/// and all that a holder tells of itself, also the name by which it takes its own lease back.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_that_mean_something_to_mongo_are_texts(
+    #[values("$x", "$$NOW", "$$ROOT", "$x.nonce", "a.b", "w.$", "{$gt: \"\"}", "$literal", "")]
+    text: &str,
+) {
+    let mongo = connected(&fresh_database()).await;
+    for mode in [Mode::Writer, Mode::Exclusive] {
+        let info = HolderInfo::of_this_process().label(text).stable_name(text).metadata(text, text);
+        let info = Arc::new(info.build().expect("it is short"));
+        let claim = Claim { info: Arc::clone(&info), ..claim("a", mode) };
+        whole_life(&mongo, claim.clone()).await;
+        let next = Claim { nonce: Jitter::system().nonce(), ..claim };
+        let mine = match mode {
+            Mode::Writer => mongo.join(&next, &Policy::expired()).await.map(drop),
+            Mode::Exclusive => mongo.take(&next, None, &Policy::expired()).await.map(drop),
+        };
+        mine.expect("an answer");
+        let created = Holding::created(
+            &next,
+            Revision::new(if mode == Mode::Writer { "0.0" } else { "0.1" }),
+        );
+        let adopted = mongo.adopt(&created.next_beat(), &info).await.expect("an answer");
+        assert!(matches!(adopted, Renewed::Renewed { .. }), "{adopted:?}");
+        let seen = mongo.observe(&next.name).await.expect("an answer");
+        assert_eq!(seen.record(next.nonce).expect("held").info, *info, "an adopter tells the same");
+
+        let note = BreakNote::new(text, format!("{text} and {text}")).dated();
+        mongo.break_record(&next.name, next.nonce, &note).await.expect("an answer");
+        let told = mongo.last_break(&next.name).await.expect("an answer").expect("a note");
+        assert_eq!((&told.by, &told.why, told.at_ms), (&note.by, &note.why, note.at_ms));
+    }
+}
+
+/// The stable name that a policy asks for is compared as a text: one that would be evaluated might equal
+/// anything.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stable_name_is_compared_and_not_evaluated(
+    #[values("$x.info.stable", "$$ROOT.x.info.stable", "$_id")] asked: &str,
+) {
+    let mongo = connected(&fresh_database()).await;
+    let ttl = Duration::from_millis(200);
+    let policy = Policy::refuse().readopting(asked);
+    for (held_by, is_taken) in [("a", false), (asked, true)] {
+        let info = HolderInfo::of_this_process().stable_name(held_by).without_process();
+        let info = Arc::new(info.build().expect("short"));
+        let name = format!("held by {held_by}");
+        let silent = Claim { ttl, info, ..claim(&name, Mode::Exclusive) };
+        mongo.take(&silent, None, &Policy::expired()).await.expect("an answer");
+        SystemClock.sleep_until(SystemClock.now().plus(ttl * 2)).await;
+        let taken = mongo.take(&claim(&name, Mode::Exclusive), None, &policy).await;
+        assert_eq!(matches!(taken, Ok(Taken::Granted(_))), is_taken, "{taken:?}");
+    }
+}
+
 /// What was removed is remembered, and no more of it than is bounded.
 #[tokio::test(flavor = "multi_thread")]
 async fn removals_are_remembered_within_bounds() {
     let database = fresh_database();
     let mongo = connected(&database).await;
     let first = claim("a", Mode::Writer);
-    let mine = lease_core::Holding::created(&first, lease_core::Revision::new(""));
+    let mine = Holding::created(&first, Revision::new(""));
     mongo.withdraw(&mine).await.expect("an answer");
     for _ in 0..300 {
         let other = claim("a", Mode::Writer);
-        let mine = lease_core::Holding::created(&other, lease_core::Revision::new(""));
+        let mine = Holding::created(&other, Revision::new(""));
         mongo.withdraw(&mine).await.expect("an answer");
         let late = mongo.register(&other).await.expect("an answer");
         assert_eq!(late, lease_core::backend::Registered::Void);
@@ -264,7 +324,7 @@ async fn removals_are_remembered_within_bounds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_writers_are_swept_up_by_some_that_join() {
     let mongo = connected(&fresh_database()).await;
-    let ttl = std::time::Duration::from_millis(200);
+    let ttl = Duration::from_millis(200);
     // By its nonce an attempt is one that sweeps, or is not: this one is not, nor the first below.
     let silent = Claim { ttl, nonce: Nonce::from_bytes([0x2f; 16]), ..claim("a", Mode::Writer) };
     let policy = Policy::expired();
