@@ -3,19 +3,19 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lease_core::backend::Taken;
+use lease_core::backend::{Renewed, Taken};
 use lease_core::clock::{SystemClock, within};
 use lease_core::keeper::{Driven, KeeperMode};
 use lease_core::{
-    Admission, Backend, Clock, Coordinator, DurableGate, Effect, Error, Fence, Lease, Mode, Policy,
-    Timing,
+    Admission, Backend, Claim, Clock, Coordinator, DurableGate, Effect, Error, Fence, Holding,
+    Lease, Mode, Policy, Revision, Status, Timing,
 };
-use lease_mongo::{DocumentGate, Fenced, Mongo, Write};
+use lease_mongo::{DocumentGate, Fenced, Mongo, Options, Write};
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 
 use crate::support::wire::{alone, claim, fail};
-use crate::support::{PATIENCE, connected, fresh_database, shell, url};
+use crate::support::{PATIENCE, SET, connected, fresh_database, shell, url, url_of};
 
 /// Long enough to take a few steps, short enough to wait for.
 const TTL: Duration = Duration::from_secs(2);
@@ -191,6 +191,72 @@ async fn a_takeover_waits_for_a_transaction_that_is_under_way() {
     let Taken::Granted(grant) = taken else { panic!("she had expired: {taken:?}") };
     assert!(grant.epoch > ann.epoch());
     assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 2);
+}
+
+/// A renewal meets a transaction that is under way on the same lease: it waits for it, for no longer than a
+/// request may take, and is told as a failure and not as a loss. Then it goes through.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_that_meets_a_transaction_is_no_loss() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let process = scene.process();
+    let timing = Timing::with_ttl(Duration::from_secs(60)).build().expect("possible");
+    let ann = process.exclusive("store").timing(timing).acquire().await.expect("it is free");
+    let short = Options::parse(&url_of(SET.url(), &scene.database, "&timeoutMS=1000"));
+    let keeper = lease_mongo::connect(short.expect("a URL")).await.expect("the set is there");
+    let anns = Claim { nonce: ann.nonce(), ..claim("store", Mode::Exclusive) };
+    let anns = Holding::created(&anns, Revision::new("0.1"));
+    let data = scene.data();
+
+    let written = scene.mongo.transaction(&scene.shell, &ann, |session| {
+        let (keeper, data, next) = (keeper.clone(), data.clone(), anns.next_beat());
+        Box::pin(async move {
+            let asked = SystemClock.now();
+            let told = keeper.renew(&[next]).await.remove(0);
+            let took = SystemClock.now().since(asked);
+            let unclear = matches!(told, Err(Error::Unavailable { .. }));
+            assert!(unclear, "it can be neither renewed nor lost: {told:?}");
+            assert!(took < Duration::from_secs(2), "it must be told in time, not after {took:?}");
+            data.insert_one(doc! { "_id": 1 }).session(session).await.map(drop)
+        })
+    });
+    written.await.expect("she holds").expect("it was written");
+    let renewed = scene.mongo.renew(&[anns.next_beat().next_beat()]).await.remove(0);
+    assert!(matches!(renewed, Ok(Renewed::Renewed { .. })), "{renewed:?}");
+    ann.confirm().await.expect("she holds on");
+}
+
+/// Ann's program works in a transaction for longer than a renewal may wait: her lease is in doubt, its end
+/// stays where the last answer has put it, and it is held again when the transaction is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_in_doubt_while_its_own_transaction_is_long() {
+    let scene = Scene::start().await;
+    scene.shell.database(&scene.database).create_collection("data").await.expect("a collection");
+    let ttl = Duration::from_secs(12);
+    let timing = Timing::with_ttl(ttl).build().expect("possible");
+    let process = Coordinator::builder(Arc::new(scene.mongo.clone())).timing(timing).build();
+    let ann = Arc::new(process.exclusive("store").acquire().await.expect("it is free"));
+    let data = scene.data();
+    let status = ann.status_changes();
+    let becomes = |wanted: Status| {
+        let mut status = status.clone();
+        async move { status.wait_for(|now| *now == wanted).await.map(drop).expect("it is told") }
+    };
+
+    let written = scene.mongo.transaction(&scene.shell, &ann, |session| {
+        let (data, doubtful, ann) = (data.clone(), becomes(Status::Doubtful), Arc::clone(&ann));
+        Box::pin(async move {
+            doubtful.await;
+            let left = ann.remaining();
+            assert!(left < ttl - timing.renew_every(), "no renewal got through: {left:?} are left");
+            data.insert_one(doc! { "_id": 1 }).session(session).await.map(drop)
+        })
+    });
+    written.await.expect("she may believe in it").expect("it was written");
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    within(&clock, ttl, becomes(Status::Held)).await.expect("a renewal gets through");
+    ann.confirm().await.expect("she holds on");
+    assert_eq!(scene.data().count_documents(doc! {}).await.expect("an answer"), 1);
 }
 
 /// What the work gives back as an error aborts the transaction and is given back, and the lease is
