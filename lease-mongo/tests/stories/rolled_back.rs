@@ -12,7 +12,8 @@ use mongodb::bson::{Document, doc};
 use crate::support::wire::claim;
 use crate::support::{connected, fresh_database, shell, url};
 
-const TTL: Duration = Duration::from_secs(2);
+/// A machine that is busy with other tests takes its time for the steps between.
+const TTL: Duration = Duration::from_secs(6);
 
 fn exclusive() -> Claim {
     Claim { ttl: TTL, ..claim("a", Mode::Exclusive) }
@@ -49,7 +50,7 @@ async fn who_came_after_the_backup_is_told_and_who_held_in_it_is_respected() {
     assert!(matches!(renewed, Renewed::Lost(_)), "{renewed:?}");
 
     assert!(try_take(&carl).await.is_none(), "she may hold");
-    SystemClock.sleep_until(SystemClock.now().plus(TTL * 2)).await;
+    SystemClock.sleep_until(SystemClock.now().plus(TTL + TTL / 4)).await;
     let carls = try_take(&carl).await.expect("her ttl is over");
     assert!(carls.epoch > anns.epoch);
 }
