@@ -30,7 +30,7 @@ pub struct Verdict {
     pub unfenced_stale_writes: usize,
     /// How many late writes the resource with a fence turned away.
     pub refused_writes: usize,
-    /// How many leases were held for longer than a ttl while nothing was in their way.
+    /// How many leases were held for longer than the usual ttl while nothing was in their way.
     pub undisturbed: usize,
     /// The longest time that a name was asked for and nobody held it.
     pub longest_outage: Duration,

@@ -120,7 +120,7 @@ fn tell(verdict: &Verdict) -> bool {
         verdict.backend, verdict.refused_writes, verdict.unfenced_stale_writes
     );
     println!(
-        "{}: {} leases were held for longer than a ttl with nothing in their way",
+        "{}: {} leases were held for longer than the usual ttl with nothing in their way",
         verdict.backend, verdict.undisturbed
     );
     println!("{verdict}");

@@ -32,7 +32,7 @@ const SLACK: u64 = 60 * SECOND;
 const LARGE: u64 = 64 * 1024;
 /// How many more threads a process may have at its end than before its first lease: the keeper's, the
 /// driver's, and those that its pool keeps for ten seconds.
-const THREADS: usize = 16;
+const THREADS: usize = 32;
 
 /// What a thing is, which tells how many of it there may be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

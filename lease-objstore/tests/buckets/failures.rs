@@ -314,11 +314,27 @@ async fn a_writer_on_the_second_page() {
     assert!(left.contains_key(".DS_Store") && left.contains_key("x-1"), "strays are not deleted");
 }
 
-/// Case 10: the application blocks the only thread of the runtime that opened the store, for three
-/// ttls. Renewals come from elsewhere and do not wait for it: the lease's own check, the store and
-/// whoever asks for it say the same.
+/// Case 10: the application blocks the runtime that opened the store. Not even the first renewal, which
+/// comes from elsewhere, waits for it.
+#[test]
+fn a_runtime_that_is_blocked() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (applications, keepers) = (runtime(), runtime());
+    let (store, mine) = applications.block_on(async {
+        let store = seaweed().await.connect().await;
+        let mine = acquire(&store, &claim(Mode::Exclusive)).await.holding.next_beat();
+        (store, mine)
+    });
+    // From here on nothing runs in the application's runtime.
+    let start = SystemClock.now();
+    let renewed = keepers.block_on(store.renew(std::slice::from_ref(&mine))).remove(0).unwrap();
+    assert!(matches!(renewed, Renewed::Renewed { .. }), "{renewed:?}");
+    assert!(SystemClock.now().since(start) < SECOND * 2);
+}
+
+/// And the same for three ttls: the lease's own check, the store and whoever asks for it say the same.
 #[tokio::test(flavor = "current_thread")]
-async fn a_runtime_that_is_blocked() {
+async fn a_lease_whose_runtime_is_blocked() {
     const TTL: Duration = Duration::from_secs(6);
     let place = seaweed().await;
     let leases = |store| {

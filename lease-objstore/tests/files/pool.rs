@@ -63,7 +63,7 @@ fn one_thread_is_enough() {
 /// come from elsewhere and do not wait for it: the lease's own check, the folder and whoever asks for
 /// it say the same. (Case 10.)
 #[tokio::test(flavor = "current_thread")]
-async fn a_runtime_that_is_blocked() {
+async fn a_lease_whose_runtime_is_blocked() {
     let ttl = SECOND * 2;
     let folder = tempfile::tempdir().unwrap();
     let leases = |store| {
