@@ -7,8 +7,9 @@ use super::aside;
 use super::etcd::Etcd;
 use crate::step::{Failure, cargo};
 
-/// The leases of the Python package of that name, in the version that was looked at.
-const SEED: &str = "httk-store==2.1.4";
+/// The leases of the Python package of that name, in the version that was looked at, and the driver that
+/// it leaves to its users to install.
+const SEED: [&str; 2] = ["httk-store==2.1.4", "pymongo"];
 /// Pythons that it runs with.
 const PYTHONS: [&str; 4] = ["python3.14", "python3.13", "python3.12", "python3"];
 
@@ -53,14 +54,14 @@ fn peers(target: &Path) -> Result<PathBuf, Failure> {
 /// An interpreter that has the seed's package.
 fn seed(folder: &Path) -> Option<PathBuf> {
     let python = folder.join("bin").join("python");
-    let has_it = |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store"]));
+    let has_it = |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store, pymongo"]));
     if has_it(&python) {
         return Some(python);
     }
     let fits = "import sys; sys.exit(sys.version_info < (3, 12))";
     let known = PYTHONS.into_iter().find(|it| succeeds(Command::new(it).args(["-c", fits])))?;
     aside(Command::new(known).args(["-m", "venv"]).arg(folder)).ok()?;
-    aside(Command::new(&python).args(["-m", "pip", "install", "--quiet", SEED])).ok()?;
+    aside(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(SEED)).ok()?;
     has_it(&python).then_some(python)
 }
 
