@@ -9,12 +9,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use leasehold::connect;
-use measure::{Bench, Comparison, Other, Times};
+use measure::{Bench, Comparison, Figure, Other, Times};
 use testbed::s3::S3;
 
 const ROUNDS: usize = 15;
 /// How many cycles each makes before it is the next one's turn.
 const A_TURN: usize = 20;
+/// Each waits a while first.
+const HAND_OVERS: usize = 40;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -58,6 +60,14 @@ async fn main() -> ExitCode {
         let place = format!("one server each, {store}");
         let found = Comparison::new(&place, "exclusive, acquire and release", "leasehold", times);
         bench.compares(found.beside(etcd.name(), &theirs));
+    }
+    let handover = ["etcd-handover", &endpoint];
+    if let Some(mut other) = Other::start("etcd's lock", "LEASE_BENCH_PEERS", &handover)
+        && let Some(took) = other.cycles("exclusive", HAND_OVERS)
+    {
+        let what = "from a release to the next grant, the mean; ours stand under Many at once";
+        let took = took.as_secs_f64() * 1e6;
+        bench.counts(Figure::new("etcd, one server", what, took, "µs"));
     }
     bench.end()
 }

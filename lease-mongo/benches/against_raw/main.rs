@@ -41,7 +41,10 @@ fn rivals(mode: Mode, url: &str) -> Vec<Rival> {
         Other::start("httk-store", "LEASE_BENCH_SEED", &["-c", include_str!("seed.py"), url]);
     let at_least = if mode == Mode::Writer { 1.5 } else { 2.0 };
     let seed = seed.map(|other| Rival { other, at_least, took: Times::default() });
-    let peer = || Other::start("distributed-lock 0.2", "LEASE_BENCH_PEERS", &["mongo-lock", url]);
+    // It writes as its URL says, and ours are there when a majority has them on its disks.
+    let alike = format!("{url}&w=majority&journal=true");
+    let peer =
+        || Other::start("distributed-lock 0.2", "LEASE_BENCH_PEERS", &["mongo-lock", &alike]);
     let peer = if mode == Mode::Exclusive { peer() } else { None };
     let peer = peer.map(|other| Rival { other, at_least: 1.0, took: Times::default() });
     seed.into_iter().chain(peer).collect()

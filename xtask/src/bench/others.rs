@@ -54,7 +54,8 @@ fn peers(target: &Path) -> Result<PathBuf, Failure> {
 /// An interpreter that has the seed's package.
 fn seed(folder: &Path) -> Option<PathBuf> {
     let python = folder.join("bin").join("python");
-    let has_it = |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store, pymongo"]));
+    let has_it =
+        |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store, pymongo"]));
     if has_it(&python) {
         return Some(python);
     }
