@@ -23,8 +23,13 @@ pub(crate) fn translate(error: Driver) -> Error {
         }
         ErrorKind::Authentication { .. } => login_refused(error),
         ErrorKind::InvalidArgument { message, .. } => {
-            let problem = format!("the MongoDB URL or an option is not valid: {message}");
-            wrong(problem, "correct it; the URL is mongodb://host,host/database", error)
+            // What the driver got may be a piece of a password, and so it may in the driver's error.
+            let said = message.split(", got ").next().unwrap_or_default();
+            Error::misconfigured(
+                format!("the MongoDB URL or an option is not valid: {said}"),
+                "correct it; the URL is mongodb://user:password@host,host/database, with %2F, %3F, \
+                 %23 and %40 for / ? # and @ in a password",
+            )
         }
         ErrorKind::InvalidTlsConfig { .. } => wrong(
             "the TLS settings are not valid",

@@ -295,11 +295,11 @@ impl Scratch {
     /// A write that the majority acknowledges from its journals.
     async fn durable(&self) -> Check {
         let mut concern = concern();
-        // So that the server says what it waited for in vain.
-        concern.insert("wtimeout", self.place.max_time());
+        // Shorter than the whole, so that the server says what it waited for in vain.
+        concern.insert("wtimeout", self.place.max_time() * 3 / 4);
         let insert = doc! {
             "insert": &self.place.collection, "documents": [{ "_id": self.ids()[1].as_str() }],
-            "writeConcern": concern,
+            "writeConcern": concern, "maxTimeMS": self.place.max_time(),
         };
         let sent = self.options.clock.now();
         let written = async { check(&self.place.run(insert).await?) }.await;

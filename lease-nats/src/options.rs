@@ -216,8 +216,9 @@ impl Options {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.bucket.is_empty() || !self.bucket.chars().all(fits) {
             return Err(Error::misconfigured(
-                format!("this is no name for a bucket, bucket=`{}`", self.bucket),
-                "use letters, digits, `-` and `_`",
+                // Not told again: what follows a `/` in a password would stand there.
+                "the bucket's name is empty, or has other characters than such a name may have",
+                "use letters, digits, `-` and `_`; in a password write / as %2F and ? as %3F",
             ));
         }
         if self.replicas.is_some_and(|n| n == 0 || n > Self::MOST_REPLICAS) {

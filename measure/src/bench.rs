@@ -44,7 +44,7 @@ impl Bench {
 
     /// Tells and keeps a number.
     pub fn counts(&mut self, found: Figure) {
-        let wish = found.wish.map(|wish| format!(" ({})", wish.words(found.value)));
+        let wish = found.wish.map(|wish| format!(" ({})", wish.words(found.value, &found.unit)));
         println!("{}: {}: {}{}", found.place, found.what, found.told(), wish.unwrap_or_default());
         self.misses.extend(found.miss());
         self.keep(&Finding::Figure(found));

@@ -108,15 +108,16 @@ impl Wish {
         }
     }
 
-    /// As it stands beside what came out.
+    /// As it stands beside what came out, in this unit.
     #[must_use]
-    pub fn words(self, value: f64) -> String {
+    pub fn words(self, value: f64, unit: &str) -> String {
         let (sign, wished) = match self {
             Self::AtMost(most) => ("≤", most),
             Self::AtLeast(least) => ("≥", least),
         };
         let verdict = if self.is_granted(value) { "" } else { ", **missed**" };
-        format!("{sign} {wished}{verdict}")
+        let blank = if unit.is_empty() { "" } else { " " };
+        format!("{sign} {wished}{blank}{unit}{verdict}")
     }
 }
 
@@ -168,7 +169,7 @@ impl Comparison {
         let missed = |row: &&Row| row.wish.is_some_and(|wish| !wish.is_granted(self.ratio(row)));
         let told = |row: &Row| {
             let ratio = self.ratio(row);
-            let words = row.wish.map(|wish| wish.words(ratio)).unwrap_or_default();
+            let words = row.wish.map(|wish| wish.words(ratio, "")).unwrap_or_default();
             format!("{}, {}: {}: {ratio:.2}, {words}", self.place, self.what, row.who)
         };
         self.rows.iter().filter(missed).map(told).collect()
@@ -183,9 +184,9 @@ impl Comparison {
             let told = match row.wish {
                 _ if at == 0 => String::new(),
                 Some(wish @ Wish::AtMost(_)) => {
-                    format!("ours takes {ratio:.2} times as long ({})", wish.words(ratio))
+                    format!("ours takes {ratio:.2} times as long ({})", wish.words(ratio, ""))
                 }
-                Some(wish) => format!("takes {ratio:.2} times as long ({})", wish.words(ratio)),
+                Some(wish) => format!("takes {ratio:.2} times as long ({})", wish.words(ratio, "")),
                 None => format!("takes {ratio:.2} times as long"),
             };
             [row.who.clone(), shown(row.median), spread, told]
@@ -230,7 +231,13 @@ impl Figure {
     #[must_use]
     pub fn miss(&self) -> Option<String> {
         let wish = self.wish.filter(|wish| !wish.is_granted(self.value))?;
-        Some(format!("{}, {}: {}, {}", self.place, self.what, self.told(), wish.words(self.value)))
+        Some(format!(
+            "{}, {}: {}, {}",
+            self.place,
+            self.what,
+            self.told(),
+            wish.words(self.value, &self.unit)
+        ))
     }
 }
 
@@ -263,6 +270,6 @@ mod tests {
         let found = Figure::new("here", "size", 6.25, "MB").wish(Wish::AtMost(5.0));
         let kept = serde_json::to_string(&Finding::Figure(found)).unwrap();
         let Finding::Figure(read) = serde_json::from_str(&kept).unwrap() else { panic!("{kept}") };
-        assert_eq!(read.miss().unwrap(), "here, size: 6.25 MB, ≤ 5, **missed**");
+        assert_eq!(read.miss().unwrap(), "here, size: 6.25 MB, ≤ 5 MB, **missed**");
     }
 }

@@ -55,6 +55,7 @@ fn a_wait_tells_each_holder_once() {
         })
         .collect();
     let all = seen.len();
+    seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), all, "{}", waits.told());
     drop(alpha);

@@ -167,18 +167,18 @@ fn a_ticket_of_another_store_is_not_overwritten(#[case] kept: &str) {
     let (scene, other) = (Scene::new(), Scene::new());
     let file = scene.path("a.ticket").display().to_string();
     let script = format!(
-        "lease acquire --ttl 2s {kept} --ticket {file} job || exit
+        "lease acquire --ttl 10s {kept} --ticket {file} job || exit
          for name in job other; do
              lease acquire --on {url} --ticket {file} $name; echo $?
          done",
         url = other.url(),
     );
     let mut script = scene.shell_of("script", scene.script(&script));
-    assert_eq!(script.exit_within(SECOND * 20), Some(0), "{}", script.told());
+    assert_eq!(script.exit_within(SECOND * 30), Some(0), "{}", script.told());
     assert_eq!(scene.lines("script.out", 2), ["75", "75"], "{}", script.told());
     assert!(script.told().contains("in another store"), "{}", script.told());
     let replace = || other.output(&["acquire", "--ticket", &file, "job"]);
-    assert!(until(SECOND * 10, || replace().status.success()), "{}", text(&replace().stderr));
+    assert!(until(SECOND * 30, || replace().status.success()), "{}", text(&replace().stderr));
 
     let newer = fs::read_to_string(&file).unwrap().replacen("lease1", "lease2", 1);
     fs::write(&file, &newer).unwrap();

@@ -80,10 +80,14 @@ impl Subject {
         let name = self.name();
         let mut command = cargo(&["bench", "--workspace", "--all-features", "--bench", &name]);
         command.env(measure::OUT, place.findings(self)).envs(others.variables());
-        let ended = aside(&mut command);
         if self == Self::InProcess {
-            in_process::read(&place.target.join("criterion"), &place.findings(self))?;
+            return in_process::measure(
+                command,
+                &place.target.join("criterion"),
+                &place.findings(self),
+            );
         }
+        let ended = aside(&mut command);
         // One that missed a wish ends with failure, and has found all the same what there is.
         let whole = place.read(self)?.iter().any(|found| matches!(found, Finding::End(_)));
         if whole { Ok(()) } else { ended }
@@ -126,7 +130,11 @@ impl Place {
 pub(crate) fn run(only: &[Subject], as_json: bool) -> Result<(), Failure> {
     let place = Place::find()?;
     let subjects = if only.is_empty() { Subject::value_variants() } else { only };
-    let others = Others::prepare(&place.target)?;
+    let alone = [Subject::InProcess, Subject::Scale, Subject::Build];
+    let others = match subjects.iter().all(|subject| alone.contains(subject)) {
+        true => Others::default(),
+        false => Others::prepare(&place.target),
+    };
     for subject in subjects {
         eprintln!("\n=== {} ===", subject.name());
         let path = place.findings(*subject);

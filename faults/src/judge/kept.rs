@@ -58,12 +58,12 @@ impl Troubles {
                 What::Stops { client } => drop(stopped.insert(Who::Client(*client), event.at)),
                 What::GoesOn { client } => {
                     let who = Who::Client(*client);
-                    let from = stopped.remove(&who).unwrap_or(0);
+                    let from = stopped.remove(&who).unwrap_or(event.at);
                     troubles.of.entry(who).or_default().push(Span { from, to: event.at + ttl });
                 }
                 What::Spoils { fault } => drop(spoiled.insert(fault, event.at)),
                 What::Mends { fault } => {
-                    let from = spoiled.remove(fault.as_str()).unwrap_or(0);
+                    let from = spoiled.remove(fault.as_str()).unwrap_or(event.at);
                     troubles.all.push(Span { from, to: event.at + ttl });
                 }
                 _ => {}

@@ -14,7 +14,15 @@ pub(super) fn parse(url: &str) -> Result<Options> {
         _ => return Err(Error::misconfigured("this is no URL of a NATS server", FORM)),
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if place.contains("://") {
+        let fix = "write the login once, before all hosts: nats://user:password@host,host/bucket";
+        return Err(Error::misconfigured("the URL has other URLs in it", fix));
+    }
     let (authority, bucket) = place.split_once('/').unwrap_or((place, ""));
+    if bucket.contains('@') {
+        let fix = "write / as %2F, ? as %3F and @ as %40 in a user, a password or a token";
+        return Err(Error::misconfigured("the URL has an @ after its hosts", fix));
+    }
     let (login, hosts) = match authority.rsplit_once('@') {
         Some((login, hosts)) => (Some(login), hosts),
         None => (None, authority),
@@ -53,7 +61,9 @@ pub(super) fn parse(url: &str) -> Result<Options> {
 
 fn set(options: Options, name: &str, value: &str) -> Result<Options> {
     let wrong = |fix: &'static str| {
-        // The value is not told again: it may be a secret.
+        // The value is not told again: it may be a secret, and so may be what is no name of ours.
+        let is_a_name = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let name = if is_a_name { name } else { "?" };
         Error::misconfigured(format!("the URL says something odd, parameter=`{name}`"), fix)
     };
     let yes = || match value {
@@ -139,6 +149,16 @@ mod tests {
     fn a_secret_is_never_shown(#[case] url: &str) {
         let options = parse(url).unwrap();
         assert!(!format!("{options:?}").contains("s3cret"), "{options:?}");
+    }
+
+    #[rstest]
+    #[case::of_a_second_server("nats://ann:s3cret@a:4222,nats://ann:s3cret@b:4222/leases")]
+    #[case::with_a_slash("nats://ann:a/s3cret@localhost")]
+    #[case::with_a_question_mark("nats://ann:a?s3cret@localhost")]
+    #[case::a_token_with_a_slash("nats://a/s3cret@localhost")]
+    fn a_secret_is_in_no_refusal(#[case] url: &str) {
+        let error = parse(url).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     }
 
     #[rstest]

@@ -13,7 +13,7 @@ use leasehold::{
 use serde::Serialize;
 
 use crate::args::Bench;
-use crate::exit::Failure;
+use crate::exit::{Cause, Failure};
 use crate::status::{look, patiently};
 use crate::tell::{print, print_json};
 
@@ -86,14 +86,14 @@ async fn one_round(
         Taken::Refused(by) => {
             return Err(Error::Held { name: asked.name, by: Box::new(by) }.into());
         }
-        Taken::Displaced(_) => return Err(gone(backend)),
+        Taken::Displaced(_) => return Err(gone()),
     };
     watch.lap();
     let mine = grant.holding.next_beat();
     let renewal = async { backend.renew(std::slice::from_ref(&mine)).await.swap_remove(0) };
     let mine = match patiently(backend.kind(), renewal).await? {
         Renewed::Renewed { revision, .. } => mine.acknowledged(revision),
-        Renewed::Lost(_) => return Err(gone(backend)),
+        Renewed::Lost(_) => return Err(gone()),
     };
     watch.lap();
     patiently(backend.kind(), backend.confirm(&mine)).await?;
@@ -109,7 +109,8 @@ async fn one_round(
 
 async fn joined(backend: &dyn Backend, bench: &Bench) -> Result<Holding, Failure> {
     // Of a name of their own: one that is used in both modes in turn costs more.
-    let name = Name::parse(format!("{}-writers", bench.name))?;
+    let name = Name::parse(format!("{}-writers", bench.name));
+    let name = name.map_err(|error| Failure::new(Cause::Usage, error.to_string()))?;
     let asked = Claim { name, ..claim(bench, Mode::Writer)? };
     match patiently(backend.kind(), backend.join(&asked, &Policy::expired())).await? {
         Joined::Granted(grant) => Ok(grant.holding),
@@ -129,8 +130,8 @@ fn claim(bench: &Bench, mode: Mode) -> Result<Claim, Failure> {
 }
 
 /// Somebody else has ended what was measured.
-fn gone(backend: &dyn Backend) -> Failure {
-    Error::unclear(backend.kind(), "somebody took the lease away that was measured").into()
+fn gone() -> Failure {
+    Failure::new(Cause::Lost, "somebody took the lease away that was measured".to_owned())
 }
 
 /// Times one thing after the other.

@@ -48,8 +48,11 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let subcommand = std::env::args_os().nth(1).unwrap_or_default();
-            match mistake::sentence(&error, &subcommand.to_string_lossy()) {
+            let first = std::env::args_os().nth(1).unwrap_or_default();
+            let first = first.to_string_lossy();
+            // An option stands in its place.
+            let subcommand = if first.starts_with('-') { "" } else { &*first };
+            match mistake::sentence(&error, subcommand) {
                 Some(sentence) => tell::say(&format!("lease: {sentence}")),
                 // Help and version are no mistakes; clap knows where each belongs.
                 None => drop(error.print()),

@@ -16,6 +16,7 @@ pub(crate) fn sentence(error: &Error, subcommand: &str) -> Option<String> {
         ErrorKind::UnknownArgument => unknown(error, subcommand),
         ErrorKind::MissingRequiredArgument => missing(error, subcommand),
         ErrorKind::ValueValidation => not_valid(error),
+        ErrorKind::InvalidSubcommand => no_subcommand(error),
         _ => None,
     };
     sentence.map(|sentence| plain(&sentence))
@@ -23,6 +24,17 @@ pub(crate) fn sentence(error: &Error, subcommand: &str) -> Option<String> {
 
 fn unknown(error: &Error, subcommand: &str) -> Option<String> {
     let [word] = texts(error, ContextKind::InvalidArg)[..] else { return None };
+    if subcommand.is_empty() {
+        return Some(
+            "write the subcommand first, as in `lease status --on URL NAME`; `lease --help` tells \
+             them"
+                .to_owned(),
+        );
+    }
+    if word.contains("://") {
+        // It may have a password in it, so it is not told again.
+        return Some("a URL stands where none is looked for: write it after `--on`".to_owned());
+    }
     let is_option = word.starts_with('-');
     if let [meant] = texts(error, ContextKind::SuggestedArg)[..] {
         return Some(format!("`lease {subcommand}` has no option `{word}`: write `{meant}`"));
@@ -44,6 +56,16 @@ fn unknown(error: &Error, subcommand: &str) -> Option<String> {
         (_, false) => format!(
             "`{word}` is more than `lease {subcommand}` takes: put a name with blanks into quotes"
         ),
+    })
+}
+
+/// Where a URL stands in place of a subcommand; other words the parser tells well.
+fn no_subcommand(error: &Error) -> Option<String> {
+    let [word] = texts(error, ContextKind::InvalidSubcommand)[..] else { return None };
+    word.contains("://").then(|| {
+        "a URL stands where a subcommand is looked for: write it after `--on`, as in `lease status \
+         --on URL NAME`"
+            .to_owned()
     })
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use leasehold::clock::{SystemClock, within};
 use leasehold::{
-    Clock, Coordinator, Error, HolderInfo, HolderInfoBuilder, Lease, Mode, Name, Nonce, Policy,
-    Record, Released, StoreUrl, Timing,
+    Clock, Coordinator, Error, Freshness, HolderInfo, HolderInfoBuilder, Lease, Mode, Name, Nonce,
+    Policy, Record, Released, StoreUrl, Timing,
 };
 use nix::sys::signal::Signal;
 use tokio_util::sync::CancellationToken;
@@ -201,7 +201,10 @@ async fn not_within_itself(want: &Want, name: &Name, leases: &Coordinator) -> Re
         return Ok(());
     };
     let alone = Mode::Exclusive;
-    let in_the_way = |held: &Record| held.mode == alone || want.mode() == alone;
+    // One that has run out is waited for by nobody.
+    let in_the_way = |held: &Record| {
+        held.freshness != Freshness::Stale && (held.mode == alone || want.mode() == alone)
+    };
     if !seen.record(outer).is_some_and(in_the_way) {
         return Ok(());
     }

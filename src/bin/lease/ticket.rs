@@ -158,19 +158,42 @@ fn here() -> Option<(String, String)> {
 }
 
 /// What of a URL's options tells one store from another.
-const TELLING: [&str; 2] = ["collection=", "endpoint="];
+const TELLING: [&str; 4] = ["account=", "collection=", "credentials=", "endpoint="];
 
 /// A sum of what tells a store from others: no user, no password.
 fn place(store: &StoreUrl) -> String {
     let (url, mut place) = (store.to_string(), store.without_password());
     let options = url.split_once('?').map_or("", |(_, options)| options);
-    for option in
-        options.split('&').filter(|o| TELLING.iter().any(|telling| o.starts_with(telling)))
-    {
+    let tells = |option: &&str| {
+        let option = option.to_ascii_lowercase();
+        TELLING.iter().any(|telling| option.starts_with(telling))
+    };
+    // A user belongs to an account of the server, which has buckets of its own.
+    let user = url.strip_prefix("nats://").or_else(|| url.strip_prefix("tls://"));
+    let user = user.and_then(|rest| rest.split_once('@')?.0.split_once(':')).map(|(user, _)| user);
+    for option in user.into_iter().chain(options.split('&').filter(tells)) {
         place.push('&');
         place.push_str(option);
     }
+    if store.folder().is_none() {
+        place.extend(surroundings());
+    }
     format!("{:016x}", sum(place.as_bytes()))
+}
+
+/// What the environment tells of where a bucket is.
+fn surroundings() -> impl Iterator<Item = String> {
+    let tells = |name: &str| {
+        ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|cloud| name.starts_with(cloud))
+            && (name.contains("ENDPOINT") || name.contains("ACCOUNT_NAME"))
+    };
+    let all = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| tells(name))?;
+        Some(format!("&{name}={}", value.to_string_lossy()))
+    });
+    let mut all: Vec<String> = all.collect();
+    all.sort();
+    all.into_iter()
 }
 
 /// A checksum against cuts and typing errors (FNV-1a).

@@ -40,10 +40,11 @@ impl Etcd {
         }
         command.args(["--initial-cluster", &format!("default={peers}")]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-        let etcd = Self { child, endpoint, folder };
+        let mut etcd = Self { child, endpoint, folder };
         let start = Instant::now();
         while TcpStream::connect(&client).is_err() {
-            if start.elapsed() > STARTS_WITHIN {
+            let has_ended = etcd.child.try_wait().ok().flatten().is_some();
+            if has_ended || start.elapsed() > STARTS_WITHIN {
                 return None;
             }
             thread::sleep(Duration::from_millis(50));

@@ -1,12 +1,14 @@
 //! What criterion found.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 use measure::{End, Figure, Finding, Wish};
 use serde_json::Value;
 
-use super::{keep, wrong};
+use super::{aside, keep, wrong};
 use crate::step::Failure;
 
 /// What is wished of each, in nanoseconds.
@@ -19,8 +21,21 @@ const WISHES: [(&str, f64); 6] = [
     ("guard", 20_000.0),
 ];
 
+/// Runs it, and reads what it has found and nothing older.
+pub(super) fn measure(
+    mut command: Command,
+    criterion: &Path,
+    findings: &Path,
+) -> Result<(), Failure> {
+    match fs::remove_dir_all(criterion) {
+        Err(why) if why.kind() != ErrorKind::NotFound => return Err(wrong(criterion, why)),
+        _ => aside(&mut command)?,
+    }
+    read(criterion, findings)
+}
+
 /// Reads the middle of each that was measured, and keeps it with the others' findings.
-pub(super) fn read(criterion: &Path, findings: &Path) -> Result<(), Failure> {
+fn read(criterion: &Path, findings: &Path) -> Result<(), Failure> {
     let mut found = Vec::new();
     let mut misses = Vec::new();
     let folders = fs::read_dir(criterion).map_err(|why| wrong(criterion, why))?;

@@ -14,31 +14,39 @@ const SEED: [&str; 2] = ["httk-store==2.1.4", "pymongo"];
 const PYTHONS: [&str; 4] = ["python3.14", "python3.13", "python3.12", "python3"];
 
 /// Programs and servers of others.
+#[derive(Default)]
 pub(super) struct Others {
     seed: Option<PathBuf>,
-    peers: PathBuf,
+    peers: Option<PathBuf>,
     etcd: Option<Etcd>,
 }
 
 impl Others {
     /// Builds and installs them, and says of each that cannot be had why.
-    pub(super) fn prepare(target: &Path) -> Result<Self, Failure> {
+    pub(super) fn prepare(target: &Path) -> Self {
         let seed = seed(&target.join("bench").join("httk-store"));
         if seed.is_none() {
             eprintln!("httk-store is not measured: it needs Python 3.12 or later, with venv");
         }
         let etcd = Etcd::start();
         if etcd.is_none() {
-            eprintln!("etcd is not measured: there is none on PATH (Debian: etcd-server)");
+            eprintln!(
+                "etcd is not measured: there is none on PATH (Debian: etcd-server), or it does not start"
+            );
         }
-        Ok(Self { seed, peers: peers(target)?, etcd })
+        let peers = peers(target);
+        if let Err(why) = &peers {
+            eprintln!("the locks of benches/peers are not measured: {why}");
+        }
+        Self { seed, peers: peers.ok(), etcd }
     }
 
     /// What tells the benches of them.
     pub(super) fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let seed = self.seed.iter().map(|python| ("LEASE_BENCH_SEED", python.clone()));
         let etcd = self.etcd.iter().map(|etcd| ("LEASE_BENCH_ETCD", etcd.endpoint.clone().into()));
-        seed.chain(etcd).chain([("LEASE_BENCH_PEERS", self.peers.clone())]).collect()
+        let peers = self.peers.iter().map(|peers| ("LEASE_BENCH_PEERS", peers.clone()));
+        seed.chain(etcd).chain(peers).collect()
     }
 }
 

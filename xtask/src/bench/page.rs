@@ -85,11 +85,7 @@ fn comparison(page: &mut String, found: &Comparison) {
 }
 
 fn figure(found: &Figure) -> Vec<String> {
-    let wish = found.wish.map(|wish| match found.unit.as_str() {
-        // The wish is in the same unit as the value, which is shown in one that suits it.
-        "µs" => format!("{} µs", wish.words(found.value)),
-        _ => wish.words(found.value),
-    });
+    let wish = found.wish.map(|wish| wish.words(found.value, &found.unit));
     vec![found.place.clone(), found.what.clone(), found.told(), wish.unwrap_or_default()]
 }
 

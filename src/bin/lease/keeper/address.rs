@@ -109,11 +109,16 @@ impl Address {
         self.process.as_ref().map_or(Liveness::Unknown, ProcessId::liveness)
     }
 
-    /// Whether it runs on another machine.
+    /// Whether it may run where it cannot be seen from here: on another machine, or on this one beside a
+    /// wall. It has ended if it was started here before the machine was.
     fn is_elsewhere(&self) -> bool {
         let here =
             || HolderInfo::of_this_process().build().is_ok_and(|info| info.host == self.host);
-        self.liveness() == Liveness::Unknown && !here()
+        let restarted = || {
+            let both = self.process.as_ref().zip(ProcessId::of_this_process());
+            both.is_some_and(|(its, mine)| its.boot != mine.boot)
+        };
+        self.liveness() == Liveness::Unknown && !(here() && restarted())
     }
 
     /// Nobody listens: the keeper has ended, or it is not here.
