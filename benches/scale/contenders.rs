@@ -9,7 +9,7 @@ use futures::future::join_all;
 use leasehold::clock::{Moment, SystemClock};
 use leasehold::layer::Count;
 use leasehold::{Clock, Coordinator};
-use measure::{Bench, Curve, Figure, Line, Times};
+use measure::{Bench, Curve, Figure, Times};
 
 use crate::Open;
 
@@ -65,7 +65,7 @@ impl Contender {
 }
 
 pub(crate) async fn contend(bench: &mut Bench, place: &str, open: &Open) {
-    let (mut halves, mut mosts) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     let mut everybody: Vec<Contender> = Vec::new();
     for count in CROWDS {
         let more = (everybody.len()..count).map(|_| Contender::new(open));
@@ -79,8 +79,6 @@ pub(crate) async fn contend(bench: &mut Bench, place: &str, open: &Open) {
         let turns = join_all(everybody.iter().map(|one| one.runs(&name, &course))).await;
         let took = course.took.into_inner().unwrap();
         let ms = |percent| took.percentile(percent).as_secs_f64() * 1e3;
-        halves.push(ms(50));
-        mosts.push(ms(99));
         let at = format!("{place}, {count} who want one lease");
         bench.counts(Figure::new(
             &at,
@@ -100,19 +98,12 @@ pub(crate) async fn contend(bench: &mut Bench, place: &str, open: &Open) {
             fairness(&turns),
             "",
         ));
+        all.push(took);
         let asked = asked_while_waiting(&everybody).await;
         bench.counts(Figure::new(&at, "calls to the store by each that waits", asked, "a second"));
     }
-    bench.draws(Curve {
-        title: format!("{place}: from a release to the next grant"),
-        x: "who want it".to_owned(),
-        y: "ms".to_owned(),
-        at: CROWDS.map(|count| count as f64).to_vec(),
-        lines: vec![
-            Line { name: "p50".to_owned(), values: halves },
-            Line { name: "p99".to_owned(), values: mosts },
-        ],
-    });
+    let title = format!("{place}: from a release to the next grant");
+    bench.draws(Curve::of_times(&title, "who want it", &CROWDS, &all));
 }
 
 /// One holds it, all others wait: what each of these asks in a second.

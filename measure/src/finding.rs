@@ -202,6 +202,24 @@ impl Row {
     }
 }
 
+impl Curve {
+    /// How times grow: the middle, and what one in a hundred exceeds, in milliseconds.
+    #[must_use]
+    pub fn of_times(title: &str, x: &str, at: &[usize], times: &[Times]) -> Self {
+        let line = |name: &str, percent| Line {
+            name: name.to_owned(),
+            values: times.iter().map(|all| all.percentile(percent).as_secs_f64() * 1e3).collect(),
+        };
+        Self {
+            title: title.to_owned(),
+            x: x.to_owned(),
+            y: "ms".to_owned(),
+            at: at.iter().map(|&at| at as f64).collect(),
+            lines: vec![line("p50", 50), line("p99", 99)],
+        }
+    }
+}
+
 impl Figure {
     /// A number of which nothing is wished.
     #[must_use]

@@ -7,7 +7,7 @@ use futures::stream;
 use lease_core::clock::SystemClock;
 use lease_core::{Clock, Holding, Mode};
 use lease_mongo::Mongo;
-use measure::{Bench, Curve, Figure, Line, Times};
+use measure::{Bench, Curve, Figure, Times};
 
 use crate::ours::{begins, renewed};
 
@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &Mongo) {
     let mut writers: Vec<Holding> = Vec::new();
-    let (mut halves, mut mosts) = (Vec::new(), Vec::new());
+    let mut took = Vec::new();
     for count in COUNTS {
         let joins = (writers.len()..count).map(|_| begins(store, "crowd", Mode::Writer));
         writers.extend(stream::iter(joins).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
@@ -37,23 +37,11 @@ pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &Mongo) {
         let due = (0_u32..).map(|i| every * i);
         let renewals = writers.iter().zip(due).map(|(one, due)| timed(store, one, due));
         let renewals = futures::future::join_all(renewals).await;
-        let took = take(&mut writers, renewals);
-        let at = |percent| took.percentile(percent).as_secs_f64() * 1e3;
-        halves.push(at(50));
-        mosts.push(at(99));
+        took.push(take(&mut writers, renewals));
     }
-    bench.draws(Curve {
-        title: format!(
-            "{place}: a renewal beside other writers of its name, each once in {EVERY:?}"
-        ),
-        x: "writers".to_owned(),
-        y: "ms".to_owned(),
-        at: COUNTS.map(|count| count as f64).to_vec(),
-        lines: vec![
-            Line { name: "p50".to_owned(), values: halves },
-            Line { name: "p99".to_owned(), values: mosts },
-        ],
-    });
+    let title =
+        format!("{place}: a renewal beside other writers of its name, each once in {EVERY:?}");
+    bench.draws(Curve::of_times(&title, "writers", &COUNTS, &took));
 }
 
 /// One renewal that is due after this time, counted from then.
