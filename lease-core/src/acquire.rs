@@ -176,17 +176,22 @@ impl Acquire {
         if self.mode == Mode::Exclusive && self.coordinator.holds_as_writer(&name) {
             return Err(Error::WouldDeadlock { name });
         }
-        let cancel = self.cancel.clone().unwrap_or_default();
-        if cancel.is_cancelled() {
+        if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Err(Error::Cancelled { name });
         }
         parts.keeper.start()?;
 
         let mut attempt = Attempt::new(&self.coordinator, name.clone(), self);
+        let cancelled = async {
+            match &self.cancel {
+                Some(token) => token.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
         let answer = tokio::select! {
             biased;
             answer = self.try_until_granted(&mut attempt) => answer,
-            () = cancel.cancelled() => Err(Error::Cancelled { name }),
+            () = cancelled => Err(Error::Cancelled { name }),
         };
         if answer.is_err() {
             attempt.withdraw().await;

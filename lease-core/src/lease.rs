@@ -17,11 +17,12 @@ use crate::{Backend, Clock, Epoch, Error, LossReason, Mode, Name, Nonce, Result,
 
 mod leaving;
 mod shared;
+mod status;
 mod ticket;
 
 pub use leaving::Released;
 pub(crate) use shared::Shared;
-pub use shared::Status;
+pub use status::Status;
 pub use ticket::Ticket;
 
 /// A lease that is held. It is renewed in the background until it is released, dropped or lost.

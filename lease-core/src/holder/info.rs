@@ -41,8 +41,9 @@ impl HolderInfo {
     /// The same, taken now by this machine's wall clock, and by this process: one that was forked
     /// since must not be judged by the life of its parent.
     pub(crate) fn since_now(&self) -> Self {
-        let process = self.process.clone().filter(|process| process.pid == std::process::id());
-        Self { since_ms: since_1970_ms(), process, ..self.clone() }
+        let mut info = Self { since_ms: since_1970_ms(), ..self.clone() };
+        info.process.take_if(|process| process.pid != std::process::id());
+        info
     }
 
     /// Whether the holder is on this machine, by its name: machines that were restored from one

@@ -71,18 +71,28 @@ impl Engine {
     }
 
     /// When the driver must look again; it is taken to do so from now on.
+    ///
+    /// Where nothing is kept any more it looks once more when it would have: a lease that is over so
+    /// soon is likely to be followed by another, for which it need not be woken then.
     pub(super) fn arm(&mut self) -> Option<Moment> {
-        self.armed = self.schedule.wake_at();
+        let now = self.clock.now();
+        let before = self.armed.filter(|armed| *armed > now);
+        self.armed = self.schedule.wake_at().or(before);
         self.armed
     }
 
-    /// Whether something is due before the driver would look by itself.
+    /// Whether the driver is to be woken, for something is due before it would look by itself. It is
+    /// taken to look by then, so this is told once.
     ///
     /// To wake another thread costs more than all else that a lease in memory does, and a lease
     /// that is granted is rarely due before those that are there.
-    pub(super) fn is_due_before_armed(&self) -> bool {
+    pub(super) fn wakes_driver(&mut self) -> bool {
         let Some(due) = self.schedule.wake_at() else { return false };
-        self.armed.is_none_or(|armed| due < armed)
+        let wakes = self.armed.is_none_or(|armed| due < armed);
+        if wakes {
+            self.armed = Some(due);
+        }
+        wakes
     }
 
     /// Ends what has run out, and sends what is due.

@@ -130,7 +130,7 @@ impl KeeperHandle {
     fn change(&self, change: impl FnOnce(&mut Engine)) {
         let mut engine = self.inner.engine();
         change(&mut engine);
-        let wake = engine.is_due_before_armed();
+        let wake = engine.wakes_driver();
         drop(engine);
         if wake {
             self.inner.nudge.notify_one();

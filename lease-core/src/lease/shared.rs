@@ -4,24 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::status::{Status, StatusCell};
 use crate::clock::{Clock, Moment};
 use crate::fence::Fence;
 use crate::telemetry;
 use crate::{Epoch, Error, Grant, Holding, LossReason, Mode, Name, Nonce, Result};
-
-/// Whether a lease is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Its last renewal was acknowledged.
-    Held,
-    /// Renewals fail, but the belief has not run out. It may become either of the others.
-    Doubtful,
-    /// It is over, for good.
-    Lost(LossReason),
-}
 
 /// What a lease and its keeper share.
 #[derive(Debug)]
@@ -37,8 +27,8 @@ pub(crate) struct Shared {
     believed_until: AtomicU64,
     /// When the grace after a takeover is over.
     ready_at: Moment,
-    status: watch::Sender<Status>,
-    drain: watch::Sender<bool>,
+    status: StatusCell,
+    drain: Drain,
     /// Cancelled with the end of the lease; made when somebody asks for it.
     cancellation: OnceLock<CancellationToken>,
     holding: Mutex<Holding>,
@@ -64,8 +54,8 @@ impl Shared {
             clock,
             believed_until: AtomicU64::new(nanos(believed_until)),
             ready_at,
-            status: watch::Sender::new(Status::Held),
-            drain: watch::Sender::new(false),
+            status: StatusCell::held(),
+            drain: Drain::default(),
             cancellation: OnceLock::new(),
             holding: Mutex::new(grant.holding),
             leaving: AtomicBool::new(false),
@@ -121,14 +111,13 @@ impl Shared {
     }
 
     pub(crate) fn status(&self) -> Status {
-        let told = *self.status.borrow();
-        match told {
+        match self.status.get() {
             Status::Held | Status::Doubtful if self.remaining().is_zero() => {
                 // Once it was seen to be over it stays so.
                 self.end(LossReason::Expired);
-                *self.status.borrow()
+                self.status.get()
             }
-            told => told,
+            status => status,
         }
     }
 
@@ -143,11 +132,11 @@ impl Shared {
 
     /// Ends the lease; the first reason counts.
     pub(crate) fn end(&self, reason: LossReason) {
-        let ended = self.status.send_if_modified(|status| {
+        let ended = self.status.change(|status| {
             if matches!(status, Status::Lost(_)) {
                 return false;
             }
-            // Within the channel's own lock, so that no extension comes after it.
+            // Within this step, so that no extension comes after it.
             self.believed_until.store(0, Ordering::Release);
             *status = Status::Lost(reason);
             true
@@ -167,7 +156,7 @@ impl Shared {
 
     /// Takes an acknowledged renewal in: believed in until `until`, unless it is over already.
     pub(crate) fn extend(&self, until: Moment) {
-        self.status.send_if_modified(|status| {
+        self.status.change(|status| {
             if matches!(status, Status::Lost(_)) {
                 return false;
             }
@@ -181,13 +170,13 @@ impl Shared {
         let before = self.believed_until.fetch_min(nanos(until), Ordering::AcqRel);
         if nanos(until) < before {
             // Whoever waits for the loss has set a timer for the later end.
-            self.status.send_modify(|_| {});
+            self.status.wake();
         }
     }
 
     /// Why it is over, if it is.
     pub(crate) fn reason(&self) -> Option<LossReason> {
-        match *self.status.borrow() {
+        match self.status.get() {
             Status::Lost(reason) => Some(reason),
             Status::Held | Status::Doubtful => None,
         }
@@ -199,7 +188,7 @@ impl Shared {
 
     /// Takes a failed renewal in.
     pub(crate) fn doubt(&self) {
-        self.status.send_if_modified(|status| {
+        self.status.change(|status| {
             let held = *status == Status::Held;
             if held {
                 *status = Status::Doubtful;
@@ -209,7 +198,7 @@ impl Shared {
     }
 
     pub(crate) fn set_drain(&self, drain: bool) {
-        self.drain.send_if_modified(|now| std::mem::replace(now, drain) != drain);
+        self.drain.set(drain);
     }
 
     pub(crate) fn holding(&self) -> Holding {
@@ -239,8 +228,33 @@ impl Shared {
     }
 
     pub(crate) async fn drain_requested(&self) {
-        // The sender lives in `self`, so the channel cannot close under us.
-        let _ = self.drain.subscribe().wait_for(|drain| *drain).await;
+        self.drain.requested().await;
+    }
+}
+
+/// Whether an exclusive waits for this writer.
+#[derive(Debug, Default)]
+struct Drain {
+    is_requested: AtomicBool,
+    requested: Notify,
+}
+
+impl Drain {
+    fn set(&self, drain: bool) {
+        if !self.is_requested.swap(drain, Ordering::AcqRel) && drain {
+            self.requested.notify_waiters();
+        }
+    }
+
+    async fn requested(&self) {
+        loop {
+            // Made before the look: it ends for whatever is told from here on.
+            let told = self.requested.notified();
+            if self.is_requested.load(Ordering::Acquire) {
+                return;
+            }
+            told.await;
+        }
     }
 }
 

@@ -72,15 +72,34 @@ async fn a_lease_knows_its_last_acknowledged_write() {
 #[tokio::test]
 async fn the_driver_is_woken_only_for_what_it_would_miss() {
     let mut bench = Bench::new();
-    assert!(!bench.engine.is_due_before_armed());
+    assert!(!bench.engine.wakes_driver());
     bench.engine.arm();
     bench.keep(ttl(15)).await;
-    assert!(bench.engine.is_due_before_armed());
+    assert!(bench.engine.wakes_driver());
+    assert!(!bench.engine.wakes_driver(), "it is woken already");
 
     bench.engine.arm();
-    assert!(!bench.engine.is_due_before_armed());
+    assert!(!bench.engine.wakes_driver());
     bench.keep(ttl(60)).await;
-    assert!(!bench.engine.is_due_before_armed());
+    assert!(!bench.engine.wakes_driver());
     bench.keep(ttl(3)).await;
-    assert!(bench.engine.is_due_before_armed());
+    assert!(bench.engine.wakes_driver());
+}
+
+/// Leases that end before the driver has looked would wake it one by one.
+#[tokio::test]
+async fn the_driver_looks_once_more_after_the_last_lease() {
+    let mut bench = Bench::new();
+    bench.keep(ttl(15)).await;
+    assert!(bench.engine.wakes_driver());
+    let due = bench.engine.arm().expect("a lease is kept");
+    bench.engine.remove(LeaseId(1)).expect("it is kept");
+    assert_eq!(bench.engine.arm(), Some(due));
+
+    bench.clock.advance(ttl(3).renew_every());
+    bench.keep(ttl(15)).await;
+    assert!(!bench.engine.wakes_driver(), "the driver looks before that is due");
+    bench.engine.remove(LeaseId(2)).expect("it is kept");
+    bench.clock.advance(ttl(15).renew_every());
+    assert_eq!(bench.engine.arm(), None, "it has looked, and nothing is kept");
 }
