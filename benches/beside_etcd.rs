@@ -6,11 +6,15 @@
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
-use leasehold::connect;
+use leasehold::{Coordinator, connect, objstore};
 use measure::{Bench, Comparison, Figure, Other, Times};
 use testbed::s3::S3;
+
+#[path = "support/bucket.rs"]
+mod bucket;
 
 const ROUNDS: usize = 15;
 /// How many cycles each makes before it is the next one's turn.
@@ -29,22 +33,18 @@ async fn main() -> ExitCode {
     let mongo = testbed::mongo::ReplicaSet::start(1).unwrap();
     let nats = testbed::nats::single().unwrap();
     let s3 = S3::start().unwrap();
-    s3.create_bucket("leases").unwrap();
-    let login = format!("access_key_id={}&secret_access_key={}", s3.key_id(), s3.secret());
     let folder = tempfile::tempdir().unwrap();
     let stores = [
         ("NATS", format!("{}/bench", nats.url())),
         ("MongoDB", mongo.url().replacen("/?", "/bench?", 1)),
         ("a folder", format!("file://{}/leases", folder.path().display())),
-        (
-            "SeaweedFS, by S3",
-            format!("s3://leases/here?region={}&endpoint={}&{login}", s3.region(), s3.url()),
-        ),
     ];
     let mut all = Vec::new();
     for (store, url) in stores {
         all.push((store, connect(&url).await.unwrap(), Times::default()));
     }
+    let bucket = objstore::connect(bucket::options(&s3, "leases")).await.unwrap();
+    all.push(("SeaweedFS, by S3", Coordinator::new(Arc::new(bucket)), Times::default()));
     let mut theirs = Times::default();
     for _ in 0..ROUNDS {
         for (_, leases, times) in &mut all {

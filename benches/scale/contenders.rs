@@ -19,6 +19,9 @@ const CROWDS: [usize; 3] = [4, 16, 64];
 const TURNS: usize = 4;
 /// How long each holds it: long enough for all others to see it and wait.
 const HELD: Duration = Duration::from_millis(20);
+/// How long each does something else before it asks again: whoever asks at once, where it is nearest to
+/// the store, is before those who are still being told.
+const ELSEWHERE: Duration = HELD;
 /// How long it is held while the requests of those who wait are counted.
 const WATCHED: Duration = Duration::from_secs(5);
 /// Nobody gives up.
@@ -59,6 +62,7 @@ impl Contender {
             SystemClock.sleep_until(now.plus(HELD)).await;
             *course.released.lock().unwrap() = Some(SystemClock.now());
             lease.release().await.unwrap();
+            SystemClock.sleep_until(SystemClock.now().plus(ELSEWHERE)).await;
         }
         turns
     }

@@ -1,60 +1,58 @@
-//! Many live writers of one name, whose renewals meet in one document.
+//! Many live writers of one name, whose records meet in one document, stream or listing.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use lease_core::clock::SystemClock;
-use lease_core::{Clock, Holding, Mode};
-use lease_mongo::Mongo;
-use measure::{Bench, Curve, Figure, Times};
-
-use crate::ours::{begins, renewed};
+use leasehold::clock::{Moment, SystemClock};
+use leasehold::{Backend, Clock, Holding, Mode};
+use measure::{Bench, Curve, Figure, Times, hands};
 
 /// How many writers there are, one crowd after the other.
 const COUNTS: [usize; 3] = [10, 100, 1000];
-/// Renewals that are under way at the same time, where all go as fast as they can.
+/// Requests that are under way at the same time, where all go as fast as they can.
 const AT_ONCE: usize = 32;
 /// The time between two renewals of one writer, where they go at their pace: a ttl of 15 s.
 const EVERY: Duration = Duration::from_secs(5);
 
-pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &Mongo) {
+pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &dyn Backend) {
     let mut writers: Vec<Holding> = Vec::new();
     let mut took = Vec::new();
     for count in COUNTS {
-        let joins = (writers.len()..count).map(|_| begins(store, "crowd", Mode::Writer));
-        writers.extend(stream::iter(joins).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+        let joins = (writers.len()..count).map(|_| hands::acquire(store, "crowd", Mode::Writer));
+        let start = SystemClock.now();
+        let joined = stream::iter(joins).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
+        counts(bench, place, &format!("{count} writers of one name, joins"), start, joined.len());
+        writers.extend(joined);
 
         let start = SystemClock.now();
-        let renewals = writers.iter().map(|one| timed(store, one, Duration::ZERO));
-        let renewals = stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
-        let rate = count as f64 / SystemClock.now().since(start).as_secs_f64();
-        let what = format!("{count} writers of one name, renewals with {AT_ONCE} under way");
-        bench.counts(Figure::new(place, &what, rate.round(), "a second"));
-        take(&mut writers, renewals);
+        let renewals = writers.iter_mut().map(|one| renewed_at(store, one, start));
+        stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
+        counts(bench, place, &format!("{count} writers of one name, renewals"), start, count);
 
-        let every = EVERY / u32::try_from(count).unwrap();
-        let due = (0_u32..).map(|i| every * i);
-        let renewals = writers.iter().zip(due).map(|(one, due)| timed(store, one, due));
-        let renewals = futures::future::join_all(renewals).await;
-        took.push(take(&mut writers, renewals));
+        let (start, every) = (SystemClock.now(), EVERY / u32::try_from(count).unwrap());
+        let due = (0_u32..).map(|i| start.plus(every * i));
+        let renewals = writers.iter_mut().zip(due).map(|(one, due)| renewed_at(store, one, due));
+        took.push(futures::future::join_all(renewals).await.into_iter().collect::<Times>());
     }
     let title =
         format!("{place}: a renewal beside other writers of its name, each once in {EVERY:?}");
     bench.draws(Curve::of_times(&title, "writers", &COUNTS, &took));
+    let leaves = writers.iter().map(|one| store.withdraw(one));
+    let left = stream::iter(leaves).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
+    assert!(left.iter().all(Result::is_ok), "{place}: {left:?}");
 }
 
-/// One renewal that is due after this time, counted from then.
-async fn timed(store: &Mongo, held: &Holding, due: Duration) -> (Duration, Holding) {
-    let due = SystemClock.now().plus(due);
+/// How many were done in a second, since then.
+fn counts(bench: &mut Bench, place: &str, what: &str, start: Moment, done: usize) {
+    let rate = done as f64 / SystemClock.now().since(start).as_secs_f64();
+    let what = format!("{what} with {AT_ONCE} under way");
+    bench.counts(Figure::new(place, &what, rate.round(), "a second"));
+}
+
+/// One renewal that is due then; how long after that it was answered.
+async fn renewed_at(store: &dyn Backend, held: &mut Holding, due: Moment) -> Duration {
     SystemClock.sleep_until(due).await;
-    let held = renewed(store, held).await.unwrap();
-    (SystemClock.now().since(due), held)
-}
-
-/// Goes on with what was renewed; how long each took.
-fn take(writers: &mut Vec<Holding>, renewals: Vec<(Duration, Holding)>) -> Times {
-    let (took, next): (Times, Vec<_>) = renewals.into_iter().unzip();
-    *writers = next;
-    took
+    hands::renew(store, std::slice::from_mut(held)).await;
+    SystemClock.now().since(due)
 }

@@ -1,4 +1,5 @@
-//! Many at once: one process that holds thousands of leases, and many who want the same one.
+//! Many at once: one process that holds thousands of leases, many who want the same one, and a thousand
+//! writers of one name.
 //!
 //! `cargo bench -p leasehold --all-features --bench scale` starts the servers that it needs.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing to say")]
@@ -8,17 +9,21 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use leasehold::memory::Memory;
-use leasehold::{Backend, StoreUrl};
+use leasehold::{Backend, StoreUrl, objstore};
 use measure::Bench;
 use metrics_util::debugging::DebuggingRecorder;
 use testbed::mongo::ReplicaSet;
 use testbed::s3::S3;
 use tokio::runtime::Runtime;
 
+#[path = "../support/bucket.rs"]
+mod bucket;
 mod contenders;
+mod crowd;
 mod holder;
 
 use contenders::contend;
+use crowd::crowd;
 use holder::hold;
 
 /// How many leases one process holds, one crowd after the other.
@@ -34,6 +39,21 @@ fn at(url: String) -> Open {
         let url = url.clone();
         Box::pin(async move { StoreUrl::parse(&url).unwrap().open().await.unwrap() })
     })
+}
+
+fn in_bucket(options: objstore::Options) -> Open {
+    Arc::new(move || {
+        let options = options.clone();
+        Box::pin(async move {
+            let client: Arc<dyn Backend> = Arc::new(objstore::connect(options).await.unwrap());
+            client
+        })
+    })
+}
+
+/// Thirty-two that join a thousand at once wait for each other, on a small machine for long.
+fn patient(mongo: &str) -> String {
+    format!("{}&timeoutMS=20000", mongo.replacen("/?", "/scale?", 1))
 }
 
 fn in_memory() -> Open {
@@ -54,6 +74,7 @@ fn on(bench: &mut Bench, place: &str, open: &Open, leases: &[usize], recorder: &
     runtime().block_on(async {
         hold(bench, place, open().await, leases, recorder).await;
         contend(bench, place, open).await;
+        crowd(bench, place, &*open().await).await;
     });
 }
 
@@ -67,8 +88,15 @@ fn main() -> ExitCode {
 
     on(&mut bench, "memory", &in_memory(), &LEASES, &shown);
     {
+        let alone = testbed::mongo::standalone().unwrap();
+        let open = at(patient(alone.url()));
+        runtime().block_on(async {
+            crowd(&mut bench, "MongoDB, a server alone", &*open().await).await;
+        });
+    }
+    {
         let set = ReplicaSet::start(3).unwrap();
-        let url = set.url().replacen("/?", "/scale?", 1);
+        let url = patient(set.url());
         on(&mut bench, "MongoDB, a replica set of three", &at(url), &LEASES, &shown);
     }
     {
@@ -78,11 +106,8 @@ fn main() -> ExitCode {
     }
     {
         let s3 = S3::start().unwrap();
-        s3.create_bucket("scale").unwrap();
-        let (region, endpoint) = (s3.region(), s3.url());
-        let login = format!("access_key_id={}&secret_access_key={}", s3.key_id(), s3.secret());
-        let url = format!("s3://scale/leases?region={region}&endpoint={endpoint}&{login}");
-        on(&mut bench, "SeaweedFS, by S3", &at(url), &OBJECTS, &shown);
+        let options = bucket::options(&s3, "scale");
+        on(&mut bench, "SeaweedFS, by S3", &in_bucket(options), &OBJECTS, &shown);
     }
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}/leases", folder.path().display());

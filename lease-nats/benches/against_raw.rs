@@ -7,19 +7,16 @@
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is a failure")]
 
 use std::process::ExitCode;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lease_core::backend::{Confirmed, Renewed, Taken};
 use lease_core::clock::SystemClock;
-use lease_core::{
-    Backend, Claim, Clock, Coordinator, HolderInfo, Holding, Jitter, Mode, Name, Policy,
-};
+use lease_core::{Backend, Clock, Coordinator, Holding, Jitter, Mode, Name};
 use lease_nats::{Nats, Options, connect};
-use measure::{Bench, Comparison, Curve, Figure, Line, Times, Wish};
+use measure::{Bench, Comparison, Curve, Figure, Line, Times, Wish, hands};
 
 #[path = "../tests/support/distance.rs"]
 #[expect(unreachable_pub, reason = "the tests use it too")]
@@ -53,7 +50,7 @@ impl Raw {
     async fn like(store: &Nats, name: &Name, client: Client) -> Self {
         let mut bodies = [Vec::new(), Vec::new()];
         for _ in 0..32 {
-            let holding = takes(store, name).await;
+            let holding = hands::acquire(store, name.as_str(), Mode::Exclusive).await;
             bodies[0] = last_of(&client, name).await;
             store.withdraw(&holding).await.unwrap();
             bodies[1] = last_of(&client, name).await;
@@ -115,37 +112,11 @@ fn on_its_own_thread(server: &str) -> Client {
     client.recv().unwrap()
 }
 
-fn claim(name: &Name) -> Claim {
-    /// Read from the system once, as a coordinator does.
-    static INFO: LazyLock<Arc<HolderInfo>> =
-        LazyLock::new(|| Arc::new(HolderInfo::of_this_process().label("bench").build().unwrap()));
-    Claim {
-        name: name.clone(),
-        nonce: Jitter::system().nonce(),
-        mode: Mode::Exclusive,
-        ttl: Duration::from_secs(3600),
-        info: Arc::clone(&INFO),
-    }
-}
-
-async fn takes(store: &Nats, name: &Name) -> Holding {
-    match store.take(&claim(name), None, &Policy::expired()).await.unwrap() {
-        Taken::Granted(grant) => grant.holding,
-        other => panic!("it is free: {other:?}"),
-    }
-}
-
 /// Renews them, and says what that took in all.
 async fn renews(store: &Nats, mine: &mut [Holding]) -> Duration {
-    let due: Vec<Holding> = mine.iter().map(Holding::next_beat).collect();
     let start = SystemClock.now();
-    let answers = store.renew(&due).await;
-    let took = SystemClock.now().since(start);
-    for ((mine, due), answer) in mine.iter_mut().zip(due).zip(answers) {
-        let Renewed::Renewed { revision, .. } = answer.unwrap() else { panic!("it is held") };
-        *mine = due.acknowledged(revision);
-    }
-    took
+    hands::renew(store, mine).await;
+    SystemClock.now().since(start)
 }
 
 /// What a thousand renewals at once take, one alone, and as many publishes by hand at once, this far
@@ -158,7 +129,7 @@ async fn a_thousand_at_once(server: &str, away: Duration) -> [Times; 3] {
     let run = Jitter::system().nonce();
     let names = (0..LEASES).map(|i| Name::parse(format!("{run}/{i}")).unwrap());
     let names: Vec<Name> = names.collect();
-    let taken = names.iter().map(|name| takes(&store, name));
+    let taken = names.iter().map(|name| hands::acquire(&store, name.as_str(), Mode::Exclusive));
     let mut mine = futures::future::join_all(taken).await;
     let client = async_nats::connect(distance::far(server, away).await).await.unwrap();
     let body = last_of(&client, &names[0]).await;
@@ -244,14 +215,11 @@ async fn hand_over(bench: &mut Bench, server: &str) {
 async fn against_raw(bench: &mut Bench, place: &str, store: &Nats, client: Client) {
     let (name, held) = (Name::parse("job").unwrap(), Name::parse(place).unwrap());
     let mut raw = Raw::like(store, &name, client).await;
-    let mut mine = takes(store, &held).await;
+    let mut mine = hands::acquire(store, held.as_str(), Mode::Exclusive).await;
     let mut times: [[Times; 2]; 3] = Default::default();
     let [[cycles, cycles_raw], [renewals, renewals_raw], [looks, looks_raw]] = &mut times;
     for _ in 0..ROUNDS {
-        let cycle = async || {
-            let holding = takes(store, &name).await;
-            store.withdraw(&holding).await.unwrap();
-        };
+        let cycle = async || hands::cycle(store, name.as_str(), Mode::Exclusive).await;
         cycles.mean_of(EACH, cycle).await;
         let by_hand = async || {
             raw.publishes(0).await;
@@ -263,11 +231,7 @@ async fn against_raw(bench: &mut Bench, place: &str, store: &Nats, client: Clien
         };
         renewals.mean_of(EACH, renew).await;
         renewals_raw.mean_of(EACH, async || raw.publishes(0).await).await;
-        let confirm = async || {
-            let answer = store.confirm(&mine).await.unwrap();
-            assert!(matches!(answer, Confirmed::Held { .. }), "{answer:?}");
-        };
-        looks.mean_of(EACH, confirm).await;
+        looks.mean_of(EACH, async || hands::confirm(store, &mine).await).await;
         looks_raw.mean_of(EACH, async || raw.probes().await).await;
     }
     let place = format!("NATS, one server, its connection {place}");

@@ -11,10 +11,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lease_core::backend::{Confirmed, Renewed, Taken};
-use lease_core::{Backend, Claim, Coordinator, HolderInfo, Holding, Jitter, Mode, Name, Policy};
+use lease_core::{Coordinator, Jitter, Mode};
 use lease_objstore::{Options, connect};
-use measure::{Bench, Comparison, Times};
+use measure::{Bench, Comparison, Times, hands};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use testbed::s3::S3;
@@ -57,7 +56,7 @@ async fn measure(mut bench: Bench, server: &S3) -> ExitCode {
     let raw = options(server, "raw").object_store().await.unwrap();
     let folder = |name: &str| Path::from(format!("{name}-{}", Jitter::system().nonce()));
     let (exclusive, writer, borg) = (folder("x"), folder("s"), folder("borg"));
-    let mut held = Held::begin(&*store).await;
+    let mut held = [hands::acquire(&*store, "held", Mode::Exclusive).await];
     let beat = folder("held").join("x-1");
     raw.put(&beat, body()).await.unwrap();
 
@@ -75,9 +74,9 @@ async fn measure(mut bench: Bench, server: &S3) -> ExitCode {
                 3 => bare_writer(&*raw, &writer, number).await,
                 4 => borgs(&*raw, &borg, Some(BORG_SLEEP)).await,
                 5 => borgs(&*raw, &borg, None).await,
-                6 => timed(start, held.renews(&*store)).await,
+                6 => timed(start, hands::renew(&*store, &mut held)).await,
                 7 => timed(start, bare_renewal(&*raw, &beat)).await,
-                8 => timed(start, held.confirms(&*store)).await,
+                8 => timed(start, hands::confirm(&*store, &held[0])).await,
                 _ => timed(start, list(&*raw, &folder_of(&beat))).await,
             };
             times[turn].push(took);
@@ -111,38 +110,6 @@ async fn measure(mut bench: Bench, server: &S3) -> ExitCode {
         bench.compares(found.at_most("its bare requests", &bare, AT_MOST));
     }
     bench.end()
-}
-
-/// A lease that is held all the time.
-struct Held(Holding);
-
-impl Held {
-    async fn begin(store: &dyn Backend) -> Self {
-        let claim = Claim {
-            name: Name::parse("held").unwrap(),
-            nonce: Jitter::system().nonce(),
-            mode: Mode::Exclusive,
-            ttl: Duration::from_secs(3600),
-            info: Arc::new(HolderInfo::of_this_process().build().unwrap()),
-        };
-        match store.take(&claim, None, &Policy::expired()).await.unwrap() {
-            Taken::Granted(grant) => Self(grant.holding),
-            other => panic!("it is free: {other:?}"),
-        }
-    }
-
-    async fn renews(&mut self, store: &dyn Backend) {
-        let due = self.0.next_beat();
-        match store.renew(std::slice::from_ref(&due)).await.remove(0).unwrap() {
-            Renewed::Renewed { revision, .. } => self.0 = due.acknowledged(revision),
-            Renewed::Lost(reason) => panic!("it is held: {reason:?}"),
-        }
-    }
-
-    async fn confirms(&self, store: &dyn Backend) {
-        let answer = store.confirm(&self.0).await.unwrap();
-        assert!(matches!(answer, Confirmed::Held { .. }), "{answer:?}");
-    }
 }
 
 async fn timed(start: Instant, work: impl Future<Output = ()>) -> Duration {

@@ -38,6 +38,7 @@ impl Bench {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).add_rows(found.cells());
         println!("{table}");
+        found.because.iter().for_each(|why| println!("{why}"));
         self.misses.extend(found.misses());
         self.keep(&Finding::Comparison(found));
     }

@@ -34,6 +34,9 @@ pub struct Comparison {
     pub what: String,
     /// The first one is ours.
     pub rows: Vec<Row>,
+    /// Why ours is not the first of them, where it is not.
+    #[serde(default)]
+    pub because: Vec<String>,
 }
 
 /// How long it takes one of them, in microseconds.
@@ -129,7 +132,15 @@ impl Comparison {
             place: place.to_owned(),
             what: what.to_owned(),
             rows: vec![Row::new(who, times, None)],
+            because: Vec::new(),
         }
+    }
+
+    /// Why somebody takes less time than ours.
+    #[must_use]
+    pub fn because(mut self, why: &str) -> Self {
+        self.because.push(why.to_owned());
+        self
     }
 
     /// What ours is to take no longer than, but for this factor.
@@ -240,6 +251,8 @@ impl Figure {
     pub fn told(&self) -> String {
         match self.unit.as_str() {
             "µs" => shown(self.value),
+            "" if self.value.fract() == 0.0 => self.value.to_string(),
+            "" => format!("{:.2}", self.value),
             unit if self.value.fract() == 0.0 => format!("{} {unit}", self.value),
             unit => format!("{:.2} {unit}", self.value),
         }

@@ -24,6 +24,7 @@
 mod bench;
 pub mod costs;
 mod finding;
+pub mod hands;
 mod other;
 mod process;
 mod times;

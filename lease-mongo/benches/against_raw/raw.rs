@@ -11,7 +11,7 @@ use mongodb::event::command::CommandEvent;
 use mongodb::options::{Acknowledgment, WriteConcern};
 use mongodb::{Client, Collection, Database};
 
-use crate::ours::{begins, renewed};
+use measure::hands;
 
 /// The bare driver, and what it is to send.
 pub(crate) struct Raw {
@@ -51,16 +51,17 @@ impl Raw {
         for mode in [Mode::Writer, Mode::Exclusive] {
             let (holding, mut commands) = loop {
                 sent();
-                let holding = begins(&store, mode.as_str(), mode).await;
+                let holding = hands::acquire(&store, mode.as_str(), mode).await;
                 // One join in sixteen is another one.
                 if !holding.nonce.to_string().starts_with('0') {
                     break (holding, sent());
                 }
                 store.withdraw(&holding).await.unwrap();
             };
-            let next = renewed(&store, &holding).await.unwrap();
+            let mut next = [holding.clone()];
+            hands::renew(&store, &mut next).await;
             let renewals = sent();
-            store.withdraw(&next).await.unwrap();
+            store.withdraw(&next[0]).await.unwrap();
             commands.extend(sent());
             println!(
                 "requests of the mode `{mode}`: {} to acquire and release, {} to renew",
@@ -72,13 +73,13 @@ impl Raw {
             let commands = commands.into_iter().map(ours_alone).collect();
             lives.push(Overheard { nonce: holding.nonce.to_string(), commands });
         }
-        let looked_at = begins(&store, "looked at", Mode::Exclusive).await;
+        let looked_at = hands::acquire(&store, "looked at", Mode::Exclusive).await;
         sent();
         store.confirm(&looked_at).await.unwrap();
         let confirmation = ours_alone(sent().remove(0));
         let mut many = Vec::new();
         for i in 0..100 {
-            many.push(begins(&store, &format!("many/{i}"), Mode::Writer).await.next_beat());
+            many.push(hands::acquire(&store, &format!("many/{i}"), Mode::Writer).await.next_beat());
         }
         sent();
         assert!(store.renew(&many).await.iter().all(Result::is_ok));
@@ -137,11 +138,21 @@ impl Raw {
         commands
     }
 
-    /// Forgets what was released: the commands that were overheard do not make room by themselves.
-    pub(crate) async fn make_room(&self) {
-        let empty = doc! { "$set": { "spent": { "a": {}, "b": {}, "n": 0 } } };
-        let leases = self.database.collection::<Document>(Options::COLLECTION);
-        leases.update_many(doc! {}, empty).await.unwrap();
+    /// What the name of this mode remembers of those that were released.
+    pub(crate) async fn remembered(&self, mode: Mode) -> Document {
+        let lease = self.leases().find_one(doc! { "_id": mode.as_str() }).await.unwrap();
+        lease.unwrap().get_document("spent").unwrap().clone()
+    }
+
+    /// Makes it so again: what is sent by hand finds as large a document as ours did, and does not make
+    /// room by itself.
+    pub(crate) async fn remember(&self, mode: Mode, spent: Document) {
+        let again = doc! { "$set": { "spent": spent } };
+        self.leases().update_one(doc! { "_id": mode.as_str() }, again).await.unwrap();
+    }
+
+    fn leases(&self) -> Collection<Document> {
+        self.database.collection(Options::COLLECTION)
     }
 
     /// Sends them one after the other; each must have changed its document.

@@ -82,6 +82,7 @@ fn comparison(page: &mut String, found: &Comparison) {
     line(page, &format!("\n**{}: {}**\n", found.place, found.what));
     let rows = found.cells().into_iter().map(|cells| cells.to_vec());
     table(page, &["", "median", "a tenth to nine tenths", "beside ours"], rows);
+    found.because.iter().for_each(|why| line(page, &format!("\n{why}")));
 }
 
 fn figure(found: &Figure) -> Vec<String> {
