@@ -226,6 +226,8 @@ impl Racer {
                 }
                 Taken::Draining(more) => draining = Some(more),
                 Taken::Refused(_) => (claim, draining) = (again(&self.claim), None),
+                // Another one was before it, which a first round may find out at its end.
+                Taken::Displaced(_) if draining.is_none() => claim = again(&self.claim),
                 Taken::Displaced(_) => panic!("nobody displaces an exclusive that lives"),
             }
             tokio::task::yield_now().await;

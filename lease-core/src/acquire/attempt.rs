@@ -118,6 +118,13 @@ impl<'a> Attempt<'a> {
                     "the drain was not renewed in time",
                 ));
             }
+            // Nobody was told yet that it drains, so nobody has broken it for that: another one was
+            // before it, as on a store whose listings are of no one moment.
+            Some(Ok(Taken::Displaced(_))) if before.is_none() => {
+                self.open = None;
+                let backend = parts.backend.kind();
+                return Outcome::Failed(Error::unreached(backend, "another exclusive came first"));
+            }
             Some(Ok(Taken::Displaced(epoch))) => {
                 self.open = None;
                 let reason = LossReason::Displaced;

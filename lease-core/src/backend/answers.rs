@@ -131,6 +131,7 @@ pub enum Taken {
     /// Another exclusive is there, or expired writers that the policy respects; nothing of ours
     /// was left behind.
     Refused(Standing),
-    /// Our record was removed while it drained: an operator broke it, or it expired.
+    /// Our record was removed while it drained: an operator broke it, or it expired. In a first round:
+    /// another exclusive came before it after all, and nothing of ours was left behind.
     Displaced(Epoch),
 }

@@ -1,6 +1,12 @@
 //! An operator breaks a lease while its holder lives.
 
-use lease_core::{Backend, BreakNote, Error, Gate, Jitter, LossReason};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use lease_core::keeper::KeeperMode;
+use lease_core::layer::{Fault, Faulty, Method};
+use lease_core::{Backend, BreakNote, Effect, Error, Gate, Jitter, LossReason};
+use rstest::rstest;
 
 use crate::world::{JOB, SECOND, World, job};
 
@@ -72,6 +78,40 @@ async fn is_one_of_several() {
 
     let next = world.person("next", SECOND * 6).exclusive(JOB).acquire().await.unwrap();
     assert!(next.epoch() > twos.epoch());
+}
+
+/// What is removed before its first round has ended was told to nobody: whoever waits goes on, and
+/// whoever does not is told to ask again, not that somebody has broken it. On a bucket another exclusive
+/// that asked at the same time does that to it.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn is_no_attempt_that_came_second(#[values(true, false)] waits: bool) {
+    let world = World::new();
+    let network = Faulty::new(Arc::new(world.store.clone()));
+    let store = world.store.clone();
+    let removes = move || -> BoxFuture<'static, ()> {
+        let store = store.clone();
+        Box::pin(async move {
+            let seen = store.observe(&job()).await.unwrap();
+            let nonce = seen.exclusive.expect("it was installed").nonce;
+            store.break_record(&job(), nonce, &note()).await.unwrap();
+        })
+    };
+    network.next(Method::Commit, Fault::before(removes));
+    let mode = KeeperMode::CurrentRuntime;
+    let ann = world.person_at("ann", SECOND * 6, Arc::new(network), mode);
+    let asked = ann.exclusive(JOB);
+
+    if waits {
+        asked.wait(SECOND * 30).acquire().await.unwrap().check().unwrap();
+    } else {
+        let told = asked.acquire().await;
+        assert!(
+            matches!(told, Err(Error::Unavailable { effect: Effect::Nothing, .. })),
+            "{told:?}"
+        );
+        assert!(world.is_free().await);
+    }
 }
 
 /// A nonce that was never seen, or one of an earlier holder, breaks nothing, and the refusal shows
