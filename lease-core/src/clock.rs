@@ -86,12 +86,13 @@ pub async fn within<T>(
     time: Duration,
     work: impl Future<Output = T>,
 ) -> Option<T> {
+    let until = clock.now().plus(time);
     let mut work = pin!(work);
     // An answer that is there at once, as of a store in memory, needs no timer.
     if let Poll::Ready(answer) = futures::poll!(work.as_mut()) {
         return Some(answer);
     }
-    let timer = clock.sleep_until(clock.now().plus(time));
+    let timer = clock.sleep_until(until);
     tokio::select! {
         // An answer that is there when the time is up still counts.
         biased;

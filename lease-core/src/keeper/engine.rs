@@ -72,12 +72,12 @@ impl Engine {
 
     /// When the driver must look again; it is taken to do so from now on.
     ///
-    /// Where nothing is kept any more it looks once more when it would have: a lease that is over so
-    /// soon is likely to be followed by another, for which it need not be woken then.
+    /// Never later than it would have looked before, though what was due then may be over: leases that
+    /// come and go so fast would otherwise wake it each time. It looks once in vain instead.
     pub(super) fn arm(&mut self) -> Option<Moment> {
         let now = self.clock.now();
         let before = self.armed.filter(|armed| *armed > now);
-        self.armed = self.schedule.wake_at().or(before);
+        self.armed = self.schedule.wake_at().into_iter().chain(before).min();
         self.armed
     }
 
@@ -88,7 +88,9 @@ impl Engine {
     /// that is granted is rarely due before those that are there.
     pub(super) fn wakes_driver(&mut self) -> bool {
         let Some(due) = self.schedule.wake_at() else { return false };
-        let wakes = self.armed.is_none_or(|armed| due < armed);
+        // A timer that should have gone off already is late, as after a suspend.
+        let armed = self.armed.filter(|armed| *armed > self.clock.now());
+        let wakes = armed.is_none_or(|armed| due < armed);
         if wakes {
             self.armed = Some(due);
         }

@@ -38,17 +38,18 @@ impl StatusCell {
 
     /// Changes it as one step, and tells if `change` says that it did; whether it said so.
     pub(super) fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
-        let mut now = self.lock();
-        let has_changed = change(&mut now);
-        // Told before the next change, so that the last one is what is told last.
+        let has_changed = change(&mut self.lock());
         if has_changed && let Some(told) = self.told.get() {
-            told.send_replace(*now);
+            // What it is by then, not what it was changed to: whoever tells last tells the last one.
+            told.send_modify(|status| *status = self.get());
         }
         has_changed
     }
 
     /// Wakes those who wait, though nothing has changed.
     pub(super) fn wake(&self) {
+        // After whoever is about to wait, who then sees what this is told for, or is woken by it.
+        drop(self.lock());
         if let Some(told) = self.told.get() {
             told.send_modify(|_| {});
         }
@@ -60,7 +61,7 @@ impl StatusCell {
     }
 
     fn lock(&self) -> MutexGuard<'_, Status> {
-        // One assignment is all that is done under it.
+        // What is done under it is an assignment or a look, and nobody is told or waited for.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
