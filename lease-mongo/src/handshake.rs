@@ -129,20 +129,18 @@ impl Mongo {
         policy: &Policy,
     ) -> Result<Option<Document>> {
         let here = HERE.as_ref().filter(|_| policy.dead_processes);
-        let step = |pipeline| Step {
-            pipeline,
-            shown: pipelines::shown_to_exclusive(here),
-            of: Image::After,
-            creates: round.is_none(),
-        };
+        let step =
+            |pipeline, shown| Step { pipeline, shown, of: Image::After, creates: round.is_none() };
         if round.is_none() {
-            let shown = self.shown(&claim.name, step(pipelines::take_if_free(claim))).await?;
+            let usual = step(pipelines::take_if_free(claim), pipelines::shown_if_free(here));
+            let shown = self.shown(&claim.name, usual).await?;
             if is_decided(claim, &shown)? {
                 return Ok(Some(shown));
             }
         }
         // There is more to decide: about records that have ended, or that nobody can read.
-        self.place().step(&claim.name, step(pipelines::take(claim, round, policy))).await
+        let whole = pipelines::take(claim, round, policy);
+        self.place().step(&claim.name, step(whole, pipelines::shown_to_exclusive(here))).await
     }
 
     /// Removes the records of processes that are proven dead; whether there was any.

@@ -13,4 +13,4 @@ pub(crate) use join::{is_sweeper, join, join_if_free, shown as shown_to_writer};
 pub(crate) use steps::{
     Image, Leaving, Step, adopt, break_record, commit, evict, install, leave, register, withdraw,
 };
-pub(crate) use take::{shown as shown_to_exclusive, take, take_if_free};
+pub(crate) use take::{shown as shown_to_exclusive, shown_if_free, take, take_if_free};

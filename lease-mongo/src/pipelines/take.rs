@@ -30,13 +30,20 @@ pub(crate) fn take_if_free(claim: &Claim) -> Vec<Document> {
     let mut record = new_record(claim);
     record.insert("nonce", claim.nonce.to_string());
     record.insert("over", false);
-    record.insert("granted", doc! { "$cond": [empty.clone(), next.clone(), "$$REMOVE"] });
-    let taken = doc! { "$mergeObjects": ["$$ROOT", {
-        // R20: it rises at the commit, which this is if there is no writer.
-        "epoch": { "$cond": [empty, next, "$epoch"] },
-        "x": record,
-    }] };
-    vec![begin(), doc! { "$replaceWith": { "$cond": [goes, taken, "$$ROOT"] } }]
+    record.insert("granted", doc! { "$cond": [empty, next, "$$REMOVE"] });
+    // R20: the epoch rises at the commit, which this is if there is no writer. No grant that was there
+    // before is above it. The document is not put together anew, for most of it is what is remembered of
+    // those that were released.
+    let grants = doc! { "$and": [
+        { "$eq": ["$x.nonce", claim.nonce.to_string()] },
+        { "$eq": [{ "$type": "$epoch" }, "long"] },
+        { "$gt": ["$x.granted", "$epoch"] },
+    ] };
+    vec![
+        begin(),
+        doc! { "$set": { "x": { "$cond": [goes, record, "$x"] } } },
+        doc! { "$set": { "epoch": { "$cond": [grants, "$x.granted", "$epoch"] } } },
+    ]
 }
 
 /// One round. `round` is one's own record with the beat of this round; the first has none.
@@ -209,11 +216,20 @@ pub(crate) fn shown(here: Option<&ProcessId>) -> Document {
     let is_expired = doc! { "$eq": [writer("$$this.v"), "stale"] };
     let expired = doc! { "$filter": { "input": writers_array(), "cond": is_expired } };
     let in_turn = doc! { "$concatArrays": [expired.clone(), writers_array()] };
+    let mut fields = shown_if_free(here);
+    fields.insert("first", doc! { "$arrayElemAt": [in_turn, 0] });
+    let some_live = doc! { "$gt": [{ "$size": writers_array() }, { "$size": expired }] };
+    fields.insert("some_live", some_live);
+    fields
+}
+
+/// The same after [`take_if_free`]: where that leaves nothing to decide, no writer has expired. The
+/// server takes longer to read such questions than to answer them.
+pub(crate) fn shown_if_free(here: Option<&ProcessId>) -> Document {
     let mut fields = doc! {
         "sound": sound(), "v": 1, "epoch": 1, "x": 1, "odd": 1, "now": "$$NOW",
         "count": { "$size": writers_array() },
-        "first": { "$arrayElemAt": [in_turn, 0] },
-        "some_live": { "$gt": [{ "$size": writers_array() }, { "$size": expired }] },
+        "first": { "$arrayElemAt": [writers_array(), 0] },
     };
     if let Some(here) = here {
         let process = info_to_bson_process(here);
