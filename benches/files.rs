@@ -14,7 +14,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use leasehold::objstore::{Options, connect};
@@ -58,16 +58,15 @@ async fn measure(mut bench: Bench) -> ExitCode {
     let mut theirs = vec![Times::default(); others.len()];
     for _ in 0..ROUNDS {
         for (turn, times) in times.iter_mut().enumerate() {
-            for _ in 0..A_TURN {
-                times.push(match turn {
-                    0 => cycle(&durable, "durable", Mode::Exclusive).await,
-                    1 => cycle(&loose, "loose", Mode::Exclusive).await,
-                    2 => cycle(&loose, "writers", Mode::Writer).await,
-                    3 => borgs_cycle(&borg, Some(BORG_SLEEP)).await,
-                    4 => borgs_cycle(&borg, None).await,
-                    _ => borgs_cycle(&flushed, Some(BORG_SLEEP)).await,
-                });
-            }
+            let cycle = async || match turn {
+                0 => cycle(&durable, "durable", Mode::Exclusive).await,
+                1 => cycle(&loose, "loose", Mode::Exclusive).await,
+                2 => cycle(&loose, "writers", Mode::Writer).await,
+                3 => borgs_cycle(&borg, Some(BORG_SLEEP)).await,
+                4 => borgs_cycle(&borg, None).await,
+                _ => borgs_cycle(&flushed, Some(BORG_SLEEP)).await,
+            };
+            times.mean_of(A_TURN, cycle).await;
         }
         for (other, times) in others.iter_mut().zip(&mut theirs) {
             times.extend(other.cycles("exclusive", A_TURN));
@@ -88,13 +87,15 @@ async fn measure(mut bench: Bench) -> ExitCode {
             for (other, times) in others.iter().zip(&theirs) {
                 found = found.beside(other.name(), times);
             }
-            found = found.because(LOCKS_OF_THE_SYSTEM);
+            found = found.because_of(FLOCK, LOCKS_OF_THE_SYSTEM);
         }
         bench.compares(found);
     }
     bench.end()
 }
 
+/// How it is called.
+const FLOCK: &str = "flock(2)";
 /// Why locks of the system are the faster ones.
 const LOCKS_OF_THE_SYSTEM: &str = "The others keep a lock of the system's on one file, in one machine's memory: \
     they tell nobody who holds it, since when and for how long, end with their process only, and have no epoch and no \
@@ -106,19 +107,16 @@ fn others(folder: &std::path::Path) -> Vec<Other> {
         let at = folder.join(which);
         Other::start(name, "LEASE_BENCH_PEERS", &[which, at.to_str().unwrap()])
     };
-    let all = [start("flock(2)", "flock"), start("distributed-lock 0.2, file", "file-lock")];
+    let all = [start(FLOCK, "flock"), start("distributed-lock 0.2, file", "file-lock")];
     all.into_iter().flatten().collect()
 }
 
-async fn cycle(leases: &Coordinator, name: &str, mode: Mode) -> Duration {
-    let start = Instant::now();
+async fn cycle(leases: &Coordinator, name: &str, mode: Mode) {
     leases.ask(name, mode).acquire().await.unwrap().release().await.unwrap();
-    start.elapsed()
 }
 
-async fn borgs_cycle(store: &LocalFileSystem, sleep: Option<Duration>) -> Duration {
+async fn borgs_cycle(store: &LocalFileSystem, sleep: Option<Duration>) {
     let lock = Path::from("locks/0123456789abcdef");
-    let start = Instant::now();
     list(store).await;
     store.put(&lock, r#"{"exclusive": true, "hostid": "h", "processid": 1}"#.into()).await.unwrap();
     for look in 0..3 {
@@ -131,7 +129,6 @@ async fn borgs_cycle(store: &LocalFileSystem, sleep: Option<Duration>) -> Durati
         store.get(&lock).await.unwrap().bytes().await.unwrap();
     }
     store.delete(&lock).await.unwrap();
-    start.elapsed()
 }
 
 async fn list(store: &LocalFileSystem) {

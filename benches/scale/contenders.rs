@@ -98,7 +98,7 @@ pub(crate) async fn contend(bench: &mut Bench, place: &str, open: &Open) {
         ));
         bench.counts(Figure::new(
             &at,
-            "fairness of the turns (1 is equal, Jain's index)",
+            "fairness of the turns, with a pause of 20 ms after each (1 is equal, Jain's index)",
             fairness(&turns),
             "",
         ));

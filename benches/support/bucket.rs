@@ -8,6 +8,6 @@ use testbed::s3::S3;
 pub(crate) fn options(server: &S3, bucket: &str) -> Options {
     server.create_bucket(bucket).unwrap();
     let (region, endpoint) = (server.region(), server.url());
-    let url = format!("s3://{bucket}/leases?region={region}&endpoint={endpoint}");
+    let url = format!("s3://{bucket}/leases?region={region}&endpoint={endpoint}&timeout_ms=5000");
     Options::parse(&url).unwrap().credentials(server.key_id(), server.secret()).unwrap()
 }

@@ -60,9 +60,7 @@ impl Raw {
         Self { client, bodies, last: acknowledged(&first.payload) }
     }
 
-    async fn publishes(&mut self, which: usize) {
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Expected-Last-Subject-Sequence", self.last.to_string());
+    async fn publishes(&mut self, which: usize, headers: HeaderMap) {
         let body = self.bodies[which].clone().into();
         let answer = self.client.request_with_headers(BY_HAND, headers, body).await;
         self.last = acknowledged(&answer.unwrap().payload);
@@ -72,14 +70,27 @@ impl Raw {
 impl Raw {
     /// A probe that is stored only while what was published last is the last.
     async fn probes(&self) {
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Expected-Last-Subject-Sequence", self.last.to_string());
+        let mut headers = over(self.last);
         headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", BY_HAND);
         headers.insert("Nats-TTL", "60s");
         let probe = format!("{BY_HAND}.probe");
         let answer = self.client.request_with_headers(probe, headers, "{}".into()).await;
         acknowledged(&answer.unwrap().payload);
     }
+}
+
+/// The condition that the last write of the subject is this one.
+fn over(last: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("Nats-Expected-Last-Subject-Sequence", last.to_string());
+    headers
+}
+
+/// The same, with what tells waiters that this write is no news to them.
+fn renewing(last: u64) -> HeaderMap {
+    let mut headers = over(last);
+    headers.insert("Lease-Quiet", "1");
+    headers
 }
 
 fn acknowledged(answer: &[u8]) -> u64 {
@@ -133,11 +144,13 @@ async fn a_thousand_at_once(server: &str, away: Duration) -> [Times; 3] {
     let mut mine = futures::future::join_all(taken).await;
     let client = async_nats::connect(distance::far(server, away).await).await.unwrap();
     let body = last_of(&client, &names[0]).await;
+    let subjects: Vec<String> = (0..LEASES).map(|i| format!("{BY_HAND}.{run}.{i}")).collect();
+    let mut last = vec![0; LEASES];
     let (mut all, mut one, mut by_hand) = (Times::default(), Times::default(), Times::default());
     for _ in 0..EACH {
         one.push(renews(&store, &mut mine[..1]).await);
         all.push(renews(&store, &mut mine).await);
-        by_hand.push(publishes_at_once(&client, &body, LEASES).await);
+        by_hand.push(publishes_at_once(&client, &subjects, &body, &mut last).await);
     }
     [all, one, by_hand]
 }
@@ -170,13 +183,19 @@ async fn at_distances(bench: &mut Bench, server: &str) {
     });
 }
 
-/// What as many publishes take that are sent before the first is answered.
-async fn publishes_at_once(client: &Client, body: &[u8], many: usize) -> Duration {
+/// What as many publishes take that are sent before the first is answered, each over what is there.
+async fn publishes_at_once(
+    client: &Client,
+    subjects: &[String],
+    body: &[u8],
+    last: &mut [u64],
+) -> Duration {
     let start = SystemClock.now();
-    let publishes = (0..many).map(|i| async move {
+    let publishes = subjects.iter().zip(last).map(|(subject, last)| async move {
+        let headers = renewing(*last);
         let body = body.to_vec().into();
-        let answer = client.request(format!("{BY_HAND}.{i}"), body).await;
-        acknowledged(&answer.unwrap().payload)
+        let answer = client.request_with_headers(subject.clone(), headers, body).await;
+        *last = acknowledged(&answer.unwrap().payload);
     });
     futures::future::join_all(publishes).await;
     SystemClock.now().since(start)
@@ -222,15 +241,15 @@ async fn against_raw(bench: &mut Bench, place: &str, store: &Nats, client: Clien
         let cycle = async || hands::cycle(store, name.as_str(), Mode::Exclusive).await;
         cycles.mean_of(EACH, cycle).await;
         let by_hand = async || {
-            raw.publishes(0).await;
-            raw.publishes(1).await;
+            raw.publishes(0, over(raw.last)).await;
+            raw.publishes(1, over(raw.last)).await;
         };
         cycles_raw.mean_of(EACH, by_hand).await;
         let renew = async || {
             renews(store, std::slice::from_mut(&mut mine)).await;
         };
         renewals.mean_of(EACH, renew).await;
-        renewals_raw.mean_of(EACH, async || raw.publishes(0).await).await;
+        renewals_raw.mean_of(EACH, async || raw.publishes(0, renewing(raw.last)).await).await;
         looks.mean_of(EACH, async || hands::confirm(store, &mine).await).await;
         looks_raw.mean_of(EACH, async || raw.probes().await).await;
     }

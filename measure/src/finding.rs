@@ -136,10 +136,15 @@ impl Comparison {
         }
     }
 
-    /// Why somebody takes less time than ours.
+    /// Why this one takes less time than ours or than was wished, if it is here and does.
     #[must_use]
-    pub fn because(mut self, why: &str) -> Self {
-        self.because.push(why.to_owned());
+    pub fn because_of(mut self, who: &str, why: &str) -> Self {
+        let ours = self.rows.first().map_or(f64::NAN, |ours| ours.median);
+        let is_missed = |row: &Row| row.wish.is_some_and(|wish| !wish.is_granted(self.ratio(row)));
+        let needs_it = |row: &Row| row.who == who && (row.median < ours || is_missed(row));
+        if self.rows.iter().any(needs_it) {
+            self.because.push(why.to_owned());
+        }
         self
     }
 
@@ -294,6 +299,17 @@ mod tests {
         assert!(misses[0].contains("bare: 1.20"), "{misses:?}");
         assert!(misses[1].contains("fast: 1.50"), "{misses:?}");
         assert_eq!(found.cells()[4][3], "takes 0.50 times as long");
+    }
+
+    #[test]
+    fn a_reason_is_told_only_where_there_is_something_to_explain() {
+        let found = Comparison::new("here", "acquire", "ours", &took(10))
+            .at_least("slow", &took(30), 2.0)
+            .beside("fast", &took(6))
+            .because_of("slow", "it sleeps")
+            .because_of("nobody", "they are not here")
+            .because_of("fast", "it does less");
+        assert_eq!(found.because, ["it does less"]);
     }
 
     #[test]

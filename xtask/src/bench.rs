@@ -126,7 +126,7 @@ impl Place {
     }
 }
 
-/// Runs all of them, or some, and writes the page from what is known of each.
+/// Runs all of them, or some, and writes the page.
 pub(crate) fn run(only: &[Subject], as_json: bool) -> Result<(), Failure> {
     let place = Place::find()?;
     let subjects = if only.is_empty() { Subject::value_variants() } else { only };
@@ -143,6 +143,12 @@ pub(crate) fn run(only: &[Subject], as_json: bool) -> Result<(), Failure> {
             _ => subject.run(&place, &others)?,
         }
     }
+    write(as_json)
+}
+
+/// Writes the page from what is known of each.
+pub(crate) fn write(as_json: bool) -> Result<(), Failure> {
+    let place = Place::find()?;
     let mut found = Vec::new();
     for subject in Subject::value_variants() {
         found.push((*subject, place.read(*subject)?));

@@ -99,6 +99,9 @@ enum Chore {
         /// One of them, or more: the others' last findings stay
         #[arg(long, value_name = "NAME", value_enum)]
         only: Vec<bench::Subject>,
+        /// None of them: only the page is written anew, from what was found last
+        #[arg(long, conflicts_with = "only")]
+        page: bool,
         /// Prints what all of them found, as JSON
         #[arg(long)]
         json: bool,
@@ -152,7 +155,8 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Rules { only } => rules::switch_off(only.as_deref()),
         Chore::Model { large } => model::check(*large),
         Chore::Deny { if_installed } => check::deny(*if_installed, &[]),
-        Chore::Bench { only, json } => bench::run(only, *json),
+        Chore::Bench { page: true, json, .. } => bench::write(*json),
+        Chore::Bench { only, json, .. } => bench::run(only, *json),
         Chore::Servers => servers(),
     }
 }

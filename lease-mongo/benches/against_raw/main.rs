@@ -34,34 +34,27 @@ struct Rival {
     took: Times,
 }
 
-/// What the two bare updates say of those that ours is compared to.
-const fn why(mode: Mode) -> &'static [&'static str] {
-    match mode {
-        Mode::Writer => &[
-            "Of a writer nearly all is two writes, each in the journals of a majority: the two bare \
-            updates show how long those take by themselves. `httk-store` makes the same two and one read, so \
-            nobody who waits for both can be half as fast again. Waiting for less is \
-            [decided against](docs/decisions/0019-mongo-a-release-waits-for-the-majority.md).",
-        ],
-        Mode::Exclusive => &[
-            "`distributed-lock` sets and clears one field, as the two bare updates do. It has no \
-            epoch and no second mode, remembers nothing of what was released, and does not look for what else is in \
-            its document: that is the processor time that ours takes beyond it, which shows where a server alone \
-            waits for its disk only.",
-        ],
-    }
-}
+const SEED: &str = "httk-store";
+const PEER: &str = "distributed-lock 0.2";
+
+/// Why two writes and a read take hardly longer than two writes.
+const WHY_SEED: &str = "Of a writer nearly all is two writes, each in the journals of a majority: the two bare updates show \
+    how long those take by themselves. `httk-store` makes the same two and one read, so nobody who waits for both can \
+    be half as fast again. Waiting for less is \
+    [decided against](docs/decisions/0019-mongo-a-release-waits-for-the-majority.md).";
+/// What a field that is set and cleared leaves out.
+const WHY_PEER: &str = "`distributed-lock` sets and clears one field, as the two bare updates do. It has no epoch and no \
+    second mode, remembers nothing of what was released, and does not look for what else is in its document: that is \
+    the processor time that ours takes beyond it, which shows where a server alone waits for its disk only.";
 
 /// Those who have this mode, of those who are there.
 fn rivals(mode: Mode, url: &str) -> Vec<Rival> {
-    let seed =
-        Other::start("httk-store", "LEASE_BENCH_SEED", &["-c", include_str!("seed.py"), url]);
+    let seed = Other::start(SEED, "LEASE_BENCH_SEED", &["-c", include_str!("seed.py"), url]);
     let at_least = if mode == Mode::Writer { 1.5 } else { 2.0 };
     let seed = seed.map(|other| Rival { other, at_least, took: Times::default() });
     // It writes as its URL says, and ours are there when a majority has them on its disks.
     let alike = format!("{url}&w=majority&journal=true");
-    let peer =
-        || Other::start("distributed-lock 0.2", "LEASE_BENCH_PEERS", &["mongo-lock", &alike]);
+    let peer = || Other::start(PEER, "LEASE_BENCH_PEERS", &["mongo-lock", &alike]);
     let peer = if mode == Mode::Exclusive { peer() } else { None };
     let peer = peer.map(|other| Rival { other, at_least: 1.0, took: Times::default() });
     seed.into_iter().chain(peer).collect()
@@ -72,11 +65,11 @@ async fn cycles(bench: &mut Bench, place: &str, url: &str, mode: Mode, ours: &Ou
     let mut rivals = rivals(mode, url);
     let (mut mine, mut by_hand, mut bare) = (Times::default(), Times::default(), Times::default());
     for _ in 0..ROUNDS {
-        let before = raw.remembered(mode).await;
+        raw.remember(mode).await;
         mine.mean_of(EACH, async || ours.cycle(mode).await).await;
         // Made before, for it is no part of what they cost.
         let mut commands = raw.cycles(mode, EACH).into_iter();
-        raw.remember(mode, before).await;
+        raw.remember(mode).await;
         by_hand.mean_of(EACH, async || raw.send(commands.by_ref().take(2)).await).await;
         bare.mean_of(EACH, async || raw.bare_cycle().await).await;
         for rival in &mut rivals {
@@ -90,7 +83,7 @@ async fn cycles(bench: &mut Bench, place: &str, url: &str, mode: Mode, ours: &Ou
     for Rival { other, at_least, took } in &rivals {
         found = found.at_least(other.name(), took, *at_least);
     }
-    bench.compares(why(mode).iter().fold(found, |found, why| found.because(why)));
+    bench.compares(found.because_of(SEED, WHY_SEED).because_of(PEER, WHY_PEER));
 }
 
 async fn renewals(bench: &mut Bench, place: &str, ours: &mut Ours, raw: &Raw) {

@@ -13,6 +13,8 @@ use mongodb::{Client, Collection, Database};
 
 use measure::hands;
 
+use crate::EACH;
+
 /// The bare driver, and what it is to send.
 pub(crate) struct Raw {
     database: Database,
@@ -138,15 +140,20 @@ impl Raw {
         commands
     }
 
-    /// What the name of this mode remembers of those that were released.
-    pub(crate) async fn remembered(&self, mode: Mode) -> Document {
-        let lease = self.leases().find_one(doc! { "_id": mode.as_str() }).await.unwrap();
-        lease.unwrap().get_document("spent").unwrap().clone()
-    }
-
-    /// Makes it so again: what is sent by hand finds as large a document as ours did, and does not make
-    /// room by itself.
-    pub(crate) async fn remember(&self, mode: Mode, spent: Document) {
+    /// Makes the name of this mode remember as many that were released as a busy name does in the mean: of
+    /// its two halves one is full, and one fills. So ours and what is sent by hand find documents that
+    /// are as large; and what is sent by hand need not make room, for which ours makes one request more in 129 releases.
+    pub(crate) async fn remember(&self, mode: Mode) {
+        const HALF: usize = 128;
+        let jitter = Jitter::system();
+        let some = |count: usize| -> Document {
+            (0..count)
+                .map(|_| (jitter.nonce().to_string()[..16].to_owned(), Bson::Boolean(true)))
+                .collect()
+        };
+        let first = (HALF - EACH) / 2;
+        let count = i32::try_from(first).unwrap();
+        let spent = doc! { "a": some(first), "b": some(HALF), "n": count };
         let again = doc! { "$set": { "spent": spent } };
         self.leases().update_one(doc! { "_id": mode.as_str() }, again).await.unwrap();
     }

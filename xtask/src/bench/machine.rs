@@ -14,13 +14,16 @@ pub(super) fn lines() -> Vec<(String, String)> {
     let mut lines = vec![
         ("processor".to_owned(), format!("{processor}, {cores} of its cores")),
         ("memory".to_owned(), memory.unwrap_or_else(|| "unknown".to_owned())),
-        ("kernel".to_owned(), said("uname", &["-sr"]).unwrap_or_default()),
+        ("kernel".to_owned(), kernel()),
         ("compiler".to_owned(), said("rustc", &["--version"]).unwrap_or_default()),
     ];
-    for program in testbed::Program::ALL {
+    // Those that benches run on. Not every server knows how to tell its version: some start.
+    for (name, how) in [("mongod", "--version"), ("nats-server", "--version"), ("weed", "version")]
+    {
+        let known = testbed::Program::ALL.into_iter().find(|program| program.name() == name);
+        let Some(program) = known else { continue };
         let path = program.locate().map(|path| path.display().to_string()).unwrap_or_default();
-        let version = said(&path, &["--version"]).or_else(|| said(&path, &["version"]));
-        if let Some(version) = version {
+        if let Some(version) = said(&path, &[how]) {
             lines.push((program.name().to_owned(), version));
         }
     }
@@ -28,6 +31,12 @@ pub(super) fn lines() -> Vec<(String, String)> {
         lines.push(("etcd".to_owned(), version));
     }
     lines
+}
+
+/// Its version, without what whoever built it added.
+fn kernel() -> String {
+    let whole = said("uname", &["-sr"]).unwrap_or_default();
+    whole.split_once('-').map_or(whole.clone(), |(version, _)| version.to_owned())
 }
 
 fn field(file: &str, name: &str) -> Option<String> {

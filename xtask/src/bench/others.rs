@@ -10,6 +10,8 @@ use crate::step::{Failure, cargo};
 /// The leases of the Python package of that name, in the version that was looked at, and the driver that
 /// it leaves to its users to install.
 const SEED: [&str; 2] = ["httk-store==2.1.4", "pymongo"];
+/// What names a Python that has both, to its bench and to us.
+const SEED_VARIABLE: &str = "LEASE_BENCH_SEED";
 /// Pythons that it runs with.
 const PYTHONS: [&str; 4] = ["python3.14", "python3.13", "python3.12", "python3"];
 
@@ -26,7 +28,10 @@ impl Others {
     pub(super) fn prepare(target: &Path) -> Self {
         let seed = seed(&target.join("bench").join("httk-store"));
         if seed.is_none() {
-            eprintln!("httk-store is not measured: it needs Python 3.12 or later, with venv");
+            eprintln!(
+                "httk-store is not measured: it needs Python 3.12 or later, with venv, or \
+                 {SEED_VARIABLE} to name a Python that has it"
+            );
         }
         let etcd = Etcd::start();
         if etcd.is_none() {
@@ -43,7 +48,7 @@ impl Others {
 
     /// What tells the benches of them.
     pub(super) fn variables(&self) -> Vec<(&'static str, PathBuf)> {
-        let seed = self.seed.iter().map(|python| ("LEASE_BENCH_SEED", python.clone()));
+        let seed = self.seed.iter().map(|python| (SEED_VARIABLE, python.clone()));
         let etcd = self.etcd.iter().map(|etcd| ("LEASE_BENCH_ETCD", etcd.endpoint.clone().into()));
         let peers = self.peers.iter().map(|peers| ("LEASE_BENCH_PEERS", peers.clone()));
         seed.chain(etcd).chain(peers).collect()
@@ -59,11 +64,14 @@ fn peers(target: &Path) -> Result<PathBuf, Failure> {
     Ok(target.join("release").join("peers"))
 }
 
-/// An interpreter that has the seed's package.
+/// An interpreter that has the seed's package: the one that is named, or one that is made.
 fn seed(folder: &Path) -> Option<PathBuf> {
-    let python = folder.join("bin").join("python");
     let has_it =
         |python: &Path| succeeds(Command::new(python).args(["-c", "import httk.store, pymongo"]));
+    if let Some(python) = std::env::var_os(SEED_VARIABLE).map(PathBuf::from) {
+        return has_it(&python).then_some(python);
+    }
+    let python = folder.join("bin").join("python");
     if has_it(&python) {
         return Some(python);
     }

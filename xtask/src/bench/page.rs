@@ -35,6 +35,8 @@ pub(super) fn of(all: &[(Subject, Vec<Finding>)]) -> String {
         heading(&mut page, subject.title());
         if found.is_empty() {
             page.push_str("Not measured.\n");
+        } else if !found.iter().any(|found| matches!(found, Finding::End(_))) {
+            page.push_str("It did not come to its end: this is what it had found by then.\n");
         }
         let figures = found.iter().filter_map(|found| match found {
             Finding::Figure(figure) => Some(figure),
