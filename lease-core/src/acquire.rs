@@ -133,8 +133,8 @@ impl Acquire {
     ///
     /// - [`Error::Held`] if another holds it, or its writers did not end: do other work, or ask
     ///   again.
-    /// - [`Error::Unavailable`] if the store did not answer: ask again, each time after a longer
-    ///   pause.
+    /// - [`Error::Unavailable`] if the store did not answer, or if another exclusive that asked at
+    ///   the same time turned out to be before ours: ask again, each time after a longer pause.
     /// - [`Error::WouldDeadlock`] if this coordinator itself holds the name as a writer: release
     ///   that lease first.
     /// - [`Error::Lost`] if somebody broke our own exclusive while it drained: see
