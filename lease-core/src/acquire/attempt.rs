@@ -119,11 +119,11 @@ impl<'a> Attempt<'a> {
                 ));
             }
             // Nobody was told yet that it drains, so nobody has broken it for that: another one was
-            // before it, as on a store whose listings are of no one moment.
+            // before it, as on a store whose listings are of no one moment. It stays open: what is left
+            // of it is withdrawn, for the store may not have answered when it was to be removed.
             Some(Ok(Taken::Displaced(_))) if before.is_none() => {
-                self.open = None;
                 let backend = parts.backend.kind();
-                return Outcome::Failed(Error::unreached(backend, "another exclusive came first"));
+                return Outcome::Failed(Error::unclear(backend, "another exclusive came first"));
             }
             Some(Ok(Taken::Displaced(epoch))) => {
                 self.open = None;

@@ -132,6 +132,6 @@ pub enum Taken {
     /// was left behind.
     Refused(Standing),
     /// Our record was removed while it drained: an operator broke it, or it expired. In a first round:
-    /// another exclusive came before it after all, and nothing of ours was left behind.
+    /// another exclusive came before it after all. Withdraw the nonce then, and start again with another.
     Displaced(Epoch),
 }

@@ -41,7 +41,10 @@ impl StatusCell {
         let has_changed = change(&mut self.lock());
         if has_changed && let Some(told) = self.told.get() {
             // What it is by then, not what it was changed to: whoever tells last tells the last one.
-            told.send_modify(|status| *status = self.get());
+            told.send_if_modified(|status| {
+                let now = self.get();
+                std::mem::replace(status, now) != now
+            });
         }
         has_changed
     }

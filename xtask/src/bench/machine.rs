@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use testbed::Program;
+
 /// A line for each thing that matters: processor, memory, system, compiler, servers.
 pub(super) fn lines() -> Vec<(String, String)> {
     let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned());
@@ -18,10 +20,9 @@ pub(super) fn lines() -> Vec<(String, String)> {
         ("compiler".to_owned(), said("rustc", &["--version"]).unwrap_or_default()),
     ];
     // Those that benches run on. Not every server knows how to tell its version: some start.
-    for (name, how) in [("mongod", "--version"), ("nats-server", "--version"), ("weed", "version")]
-    {
-        let known = testbed::Program::ALL.into_iter().find(|program| program.name() == name);
-        let Some(program) = known else { continue };
+    let programs =
+        [(Program::MONGOD, "--version"), (Program::NATS, "--version"), (Program::WEED, "version")];
+    for (program, how) in programs {
         let path = program.locate().map(|path| path.display().to_string()).unwrap_or_default();
         if let Some(version) = said(&path, &[how]) {
             lines.push((program.name().to_owned(), version));

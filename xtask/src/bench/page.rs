@@ -12,7 +12,7 @@ machine. Times go by the machine; the ratios are what to look at, and what is wi
 with what a tenth and nine tenths of the turns did not exceed.
 
 ```console
-$ cargo xtask bench                     # all of it, in about half an hour
+$ cargo xtask bench                     # all of it, in about an hour
 $ cargo xtask bench --only scale        # one; the others' last findings stay
 $ cargo xtask bench --json > found.json
 ```
