@@ -83,7 +83,10 @@ async fn cycles(bench: &mut Bench, place: &str, url: &str, mode: Mode, ours: &Ou
     for Rival { other, at_least, took } in &rivals {
         found = found.at_least(other.name(), took, *at_least);
     }
-    bench.compares(found.because_of(SEED, WHY_SEED).because_of(PEER, WHY_PEER));
+    bench.compares(match mode {
+        Mode::Writer => found.because_of(SEED, WHY_SEED),
+        Mode::Exclusive => found.because_of(PEER, WHY_PEER),
+    });
 }
 
 async fn renewals(bench: &mut Bench, place: &str, ours: &mut Ours, raw: &Raw) {

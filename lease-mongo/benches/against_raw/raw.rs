@@ -142,7 +142,7 @@ impl Raw {
 
     /// Makes the name of this mode remember as many that were released as a busy name does in the mean: of
     /// its two halves one is full, and one fills. So ours and what is sent by hand find documents that
-    /// are as large; and what is sent by hand need not make room, for which ours makes one request more in 129 releases.
+    /// are as large. Neither has to make room within its turn, which is one request more in 129 releases.
     pub(crate) async fn remember(&self, mode: Mode) {
         const HALF: usize = 128;
         let jitter = Jitter::system();
