@@ -1,7 +1,7 @@
 //! What a lease and its keeper share: the belief, read without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -29,8 +29,6 @@ pub(crate) struct Shared {
     ready_at: Moment,
     status: StatusCell,
     drain: Drain,
-    /// Cancelled with the end of the lease; made when somebody asks for it.
-    cancellation: OnceLock<CancellationToken>,
     holding: Mutex<Holding>,
     /// Whether somebody removes the record already, or has handed it on.
     leaving: AtomicBool,
@@ -56,7 +54,6 @@ impl Shared {
             ready_at,
             status: StatusCell::held(),
             drain: Drain::default(),
-            cancellation: OnceLock::new(),
             holding: Mutex::new(grant.holding),
             leaving: AtomicBool::new(false),
         }
@@ -92,12 +89,7 @@ impl Shared {
 
     /// A token that is cancelled with the end of the lease.
     pub(crate) fn cancellation(&self) -> CancellationToken {
-        let token = self.cancellation.get_or_init(CancellationToken::new);
-        // Whoever ends the lease looks for the token after that, so one of both sees the other.
-        if self.is_over() {
-            token.cancel();
-        }
-        token.child_token()
+        self.status.cancellation()
     }
 
     pub(crate) const fn ready_at(&self) -> Moment {
@@ -143,9 +135,6 @@ impl Shared {
         });
         if !ended {
             return;
-        }
-        if let Some(token) = self.cancellation.get() {
-            token.cancel();
         }
         telemetry::ended(self.kind, self.mode, reason);
         if !matches!(reason, LossReason::Released | LossReason::HandedOver) {
