@@ -1,11 +1,12 @@
 //! Which answer belongs to which request.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use async_nats::Message;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::Failure;
 
@@ -20,10 +21,12 @@ pub(crate) struct Replies {
     waiting: Mutex<HashMap<u64, Waiting>>,
 }
 
+/// A request that waits. A channel for each would cost more than all else that is done for an answer.
 #[derive(Debug)]
 struct Waiting {
     subject: String,
-    sender: UnboundedSender<Reply>,
+    came: VecDeque<Reply>,
+    waker: Option<Waker>,
 }
 
 /// The answers to one request. They are waited for until this drops.
@@ -31,16 +34,15 @@ struct Waiting {
 pub(crate) struct Answers {
     number: u64,
     replies: Arc<Replies>,
-    receiver: UnboundedReceiver<Reply>,
 }
 
 impl Replies {
     /// A place for the answers to a request to `subject`.
     pub(crate) fn expect(self: &Arc<Self>, subject: &str) -> Answers {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = unbounded_channel();
-        self.lock().insert(number, Waiting { subject: subject.to_owned(), sender });
-        Answers { number, replies: Arc::clone(self), receiver }
+        let (subject, came) = (subject.to_owned(), VecDeque::new());
+        self.lock().insert(number, Waiting { subject, came, waker: None });
+        Answers { number, replies: Arc::clone(self) }
     }
 
     /// How many requests there were.
@@ -57,10 +59,14 @@ impl Replies {
     pub(crate) fn deliver(&self, message: Message) {
         self.heard.fetch_add(1, Ordering::Relaxed);
         let number = message.subject.rsplit('.').next().and_then(|token| token.parse().ok());
-        let waiting = self.lock();
-        if let Some(waiting) = number.and_then(|number: u64| waiting.get(&number)) {
-            // Whoever stopped waiting this moment misses nothing.
-            let _ = waiting.sender.send(Ok(message));
+        let waiter = {
+            let mut waiting = self.lock();
+            let waiting = number.and_then(|number: u64| waiting.get_mut(&number));
+            waiting.and_then(|waiting| waiting.take_in(Ok(message)))
+        };
+        // Without the lock, which whoever is woken takes at once.
+        if let Some(waiter) = waiter {
+            waiter.wake();
         }
     }
 
@@ -70,23 +76,37 @@ impl Replies {
             return;
         }
         let is_inbox = said.contains(inbox);
-        for waiting in self.lock().values() {
-            if is_inbox || said.contains(&format!("\"{}\"", waiting.subject)) {
-                let _ = waiting.sender.send(Err(Failure::Denied(said.to_owned())));
-            }
-        }
+        self.tell(&Failure::Denied(said.to_owned()), |subject| {
+            is_inbox || said.contains(&format!("\"{subject}\""))
+        });
     }
 
     /// Tells everybody who waits that no answer comes any more.
     pub(crate) fn give_up(&self) {
-        for waiting in self.lock().values() {
-            let _ = waiting.sender.send(Err(Failure::Closed));
-        }
+        self.tell(&Failure::Closed, |_| true);
+    }
+
+    /// Tells this to all who asked on such a subject.
+    fn tell(&self, failure: &Failure, whom: impl Fn(&str) -> bool) {
+        let waiters: Vec<Waker> = {
+            let mut waiting = self.lock();
+            let those = waiting.values_mut().filter(|waiting| whom(&waiting.subject));
+            those.filter_map(|waiting| waiting.take_in(Err(failure.clone()))).collect()
+        };
+        waiters.into_iter().for_each(Waker::wake);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
         // Each change is one insertion or removal.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Takes a reply in, and gives whoever waits for it, to be woken.
+    fn take_in(&mut self, reply: Reply) -> Option<Waker> {
+        self.came.push_back(reply);
+        self.waker.take()
     }
 }
 
@@ -102,8 +122,22 @@ impl Answers {
     ///
     /// Safe: no answer is forgotten.
     pub(crate) async fn next(&mut self) -> Reply {
-        // The sender lives in the table until this value drops.
-        self.receiver.recv().await.unwrap_or(Err(Failure::Closed))
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &Context<'_>) -> Poll<Reply> {
+        let mut waiting = self.replies.lock();
+        // It is in the table until this value drops.
+        let Some(waiting) = waiting.get_mut(&self.number) else {
+            return Poll::Ready(Err(Failure::Closed));
+        };
+        match waiting.came.pop_front() {
+            Some(reply) => Poll::Ready(reply),
+            None => {
+                waiting.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
     }
 }
 

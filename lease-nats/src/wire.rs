@@ -156,12 +156,8 @@ impl Wire {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Put> {
-        #[derive(Deserialize)]
-        struct Acknowledged {
-            seq: u64,
-        }
-        match self.ask(asks, subject, Some(headers), body).await {
-            Ok(Acknowledged { seq }) => Ok(Put::Done(seq)),
+        match self.ask(asks, subject, Some(headers), body, acknowledged).await {
+            Ok(seq) => Ok(Put::Done(seq)),
             Err(Failure::JetStream(error)) if error.is_lost_race() => Ok(Put::Moved),
             Err(Failure::JetStream(error)) if error.is_in_flight() => Ok(Put::Busy),
             Err(failure) => Err(self.explain(failure, Doing::Writing).await),
@@ -270,18 +266,19 @@ impl Wire {
         request: &Value,
     ) -> std::result::Result<T, Failure> {
         let body = if request.is_null() { Bytes::new() } else { request.to_string().into() };
-        self.ask(asks, format!("$JS.API.{what}"), None, body).await
+        self.ask(asks, format!("$JS.API.{what}"), None, body, parse).await
     }
 
-    /// A request, and what its answer says.
-    async fn ask<T: for<'de> Deserialize<'de>>(
+    /// A request, and what its answer says by `read`.
+    async fn ask<T>(
         &self,
         asks: Asks,
         subject: String,
         headers: Option<HeaderMap>,
         body: Bytes,
+        read: fn(&Message) -> std::result::Result<T, Failure>,
     ) -> std::result::Result<T, Failure> {
-        let answer = async { parse(&self.link.ask(subject, headers, body).await?) };
+        let answer = async { read(&self.link.ask(subject, headers, body).await?) };
         self.link.hear(asks, answer).await
     }
 
@@ -322,14 +319,30 @@ fn parse<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<
     struct Refusal {
         error: Option<ApiError>,
     }
-    fn read<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<T, Failure> {
-        let read = serde_json::from_slice(&answer.payload);
-        read.map_err(|error| Failure::Nonsense(error.to_string()))
-    }
     match read(answer)? {
         Refusal { error: Some(error) } => Err(error.into()),
         Refusal { error: None } => read(answer),
     }
+}
+
+/// Which write it became. Read in one pass: each step of a lease waits for it.
+fn acknowledged(answer: &Message) -> std::result::Result<u64, Failure> {
+    #[derive(Deserialize)]
+    struct Acknowledged {
+        error: Option<ApiError>,
+        seq: Option<u64>,
+    }
+    match read(answer)? {
+        Acknowledged { error: Some(error), .. } => Err(error.into()),
+        Acknowledged { error: None, seq } => {
+            seq.ok_or_else(|| Failure::Nonsense("an acknowledgement without a number".into()))
+        }
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(answer: &'a Message) -> std::result::Result<T, Failure> {
+    let read = serde_json::from_slice(&answer.payload);
+    read.map_err(|error| Failure::Nonsense(error.to_string()))
 }
 
 fn nonsense(what: &str) -> Error {

@@ -14,6 +14,9 @@ const TTL: Duration = Duration::from_secs(3600);
 static INFO: LazyLock<Arc<HolderInfo>> =
     LazyLock::new(|| Arc::new(HolderInfo::of_this_process().label("bench").build().unwrap()));
 
+/// Made once, as a coordinator does.
+static JITTER: LazyLock<Jitter> = LazyLock::new(Jitter::system);
+
 /// Acquires a lease that nobody is in the way of.
 ///
 /// # Panics
@@ -22,7 +25,7 @@ static INFO: LazyLock<Arc<HolderInfo>> =
 pub async fn acquire(store: &dyn Backend, name: &str, mode: Mode) -> Holding {
     let claim = Claim {
         name: Name::parse(name).unwrap(),
-        nonce: Jitter::system().nonce(),
+        nonce: JITTER.nonce(),
         mode,
         ttl: TTL,
         info: Arc::clone(&INFO),

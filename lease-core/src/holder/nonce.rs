@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The identity of one attempt to acquire: 128 random bits, fresh for each and never reused
 /// (rule R7).
 ///
 /// A store tells holders apart by this alone. Made by [`Jitter::nonce`](crate::Jitter::nonce).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Nonce([u8; 16]);
 
 impl Nonce {
@@ -25,11 +25,24 @@ impl Nonce {
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+
+    /// Its digits, into `place`: a record names several nonces, and is written with each step.
+    fn spell<'p>(&self, place: &'p mut [u8; 32]) -> &'p str {
+        // Two digits for each byte: there is room, and they are ASCII.
+        let _ = hex::encode_to_slice(self.0, place);
+        std::str::from_utf8(place).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        f.write_str(self.spell(&mut [0; 32]))
+    }
+}
+
+impl Serialize for Nonce {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.spell(&mut [0; 32]))
     }
 }
 
@@ -52,7 +65,7 @@ impl FromStr for Nonce {
         hex::decode_to_slice(text, &mut bytes).map_err(|_| NotANonce)?;
         let nonce = Self(bytes);
         // One nonce has one spelling: it is part of file names.
-        if nonce.to_string() == text { Ok(nonce) } else { Err(NotANonce) }
+        if nonce.spell(&mut [0; 32]) == text { Ok(nonce) } else { Err(NotANonce) }
     }
 }
 
@@ -61,12 +74,6 @@ impl TryFrom<String> for Nonce {
 
     fn try_from(text: String) -> Result<Self, NotANonce> {
         text.parse()
-    }
-}
-
-impl From<Nonce> for String {
-    fn from(nonce: Nonce) -> Self {
-        nonce.to_string()
     }
 }
 
