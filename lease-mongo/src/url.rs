@@ -23,8 +23,9 @@ pub(crate) fn split(url: &str) -> Result<(String, Ours)> {
             "write mongodb://host,host/database or mongodb+srv://host/database",
         ));
     }
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    escapes_are_whole(place)?;
     let mut ours = Ours::default();
-    let Some((place, query)) = url.split_once('?') else { return Ok((url.to_owned(), ours)) };
     let mut theirs = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, _) = pair.split_once('=').unwrap_or((pair, ""));
@@ -46,6 +47,23 @@ pub(crate) fn split(url: &str) -> Result<(String, Ours)> {
         query => format!("{place}?{query}"),
     };
     Ok((theirs, ours))
+}
+
+/// The driver takes the two bytes after a `%` for two characters, and panics where a longer one
+/// stands there.
+fn escapes_are_whole(place: &str) -> Result<()> {
+    let is_whole = |rest: &str| {
+        let mut bytes = rest.bytes();
+        let mut is_digit = || bytes.next().is_some_and(|byte| byte.is_ascii_hexdigit());
+        is_digit() && is_digit()
+    };
+    if place.split('%').skip(1).all(is_whole) {
+        return Ok(());
+    }
+    Err(Error::misconfigured(
+        "a % of the URL has no two hexadecimal digits after it",
+        "write %25 for a % itself, in a password too",
+    ))
 }
 
 /// The URL without its user and password, to be shown.
@@ -104,6 +122,9 @@ mod tests {
     #[case::another_scheme("nats://localhost")]
     #[case::no_number("mongodb://h/d?timeoutMS=soon")]
     #[case::neither_true_nor_false("mongodb://h/d?allowMongos=perhaps")]
+    #[case::half_an_escape("mongodb://u:secret%4@h/d")]
+    #[case::no_escape_but_a_long_letter("mongodb://u:%\u{1899}W@h/d")]
+    #[case::no_escape_at_the_end("mongodb://h/d%")]
     fn what_is_not_valid_is_refused_with_a_remedy(#[case] url: &str) {
         assert!(matches!(split(url), Err(Error::Misconfigured { .. })));
     }

@@ -17,7 +17,10 @@ fn urls() -> impl Strategy<Value = String> {
         Just("gs://"),
         Just(""),
     ];
-    (scheme, prop_oneof![any::<String>(), "[a-z0-9%/?#:@.& -]{0,40}"])
+    // A driver looks further only where a user, a host and a query are.
+    let whole = any::<(String, String, String)>()
+        .prop_map(|(password, place, query)| format!("u:{password}@h/{place}?{query}"));
+    (scheme, prop_oneof![any::<String>(), "[a-z0-9%/?#:@.& -]{0,40}", whole])
         .prop_map(|(scheme, rest)| format!("{scheme}{rest}"))
 }
 
