@@ -12,10 +12,9 @@ use measure::{Bench, Curve, Figure, Times, hands};
 const COUNTS: [usize; 3] = [10, 100, 1000];
 /// Requests that are under way at the same time, where all go as fast as they can.
 const AT_ONCE: usize = 32;
-/// The time between two renewals of one writer, where they go at their pace: a ttl of 15 s.
-const EVERY: Duration = Duration::from_secs(5);
 
-pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &dyn Backend) {
+/// `pace` is the time between two renewals of one writer, where they do not go as fast as they can.
+pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &dyn Backend, pace: Duration) {
     // So that the first of them does not open the connection.
     hands::cycle(store, "crowd", Mode::Writer).await;
     let mut writers: Vec<Holding> = Vec::new();
@@ -32,13 +31,13 @@ pub(crate) async fn crowd(bench: &mut Bench, place: &str, store: &dyn Backend) {
         stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
         counts(bench, place, &format!("{count} writers of one name, renewals"), start, count);
 
-        let (start, every) = (SystemClock.now(), EVERY / u32::try_from(count).unwrap());
+        let (start, every) = (SystemClock.now(), pace / u32::try_from(count).unwrap());
         let due = (0_u32..).map(|i| start.plus(every * i));
         let renewals = writers.iter_mut().zip(due).map(|(one, due)| renewed_at(store, one, due));
         took.push(futures::future::join_all(renewals).await.into_iter().collect::<Times>());
     }
     let title =
-        format!("{place}: a renewal beside other writers of its name, each once in {EVERY:?}");
+        format!("{place}: a renewal beside other writers of its name, each once in {pace:?}");
     bench.draws(Curve::of_times(&title, "writers", &COUNTS, &took));
     let leaves = writers.iter().map(|one| store.withdraw(one));
     let left = stream::iter(leaves).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;

@@ -6,6 +6,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use leasehold::memory::Memory;
@@ -26,10 +27,19 @@ use contenders::contend;
 use crowd::crowd;
 use holder::hold;
 
-/// How many leases one process holds, one crowd after the other.
-const LEASES: [usize; 3] = [1000, 3000, 10_000];
-/// The same where each renewal is two requests that a cloud bills.
-const OBJECTS: [usize; 3] = [100, 300, 1000];
+/// How much is asked of a store.
+struct Load {
+    /// How many leases one process holds, one crowd after the other.
+    leases: [usize; 3],
+    /// The time between two renewals of each of many writers.
+    pace: Duration,
+}
+
+/// A ttl of 15 s.
+const LIVELY: Load = Load { leases: [1000, 3000, 10_000], pace: Duration::from_secs(5) };
+/// A ttl of a minute, where each renewal is two requests that a cloud bills: a thousand writers at the other
+/// pace are more than the server of the tests gets done.
+const BILLED: Load = Load { leases: [100, 300, 1000], pace: Duration::from_secs(20) };
 
 /// Opens a client of its own on the same store.
 type Open = Arc<dyn Fn() -> BoxFuture<'static, Arc<dyn Backend>> + Send + Sync>;
@@ -70,11 +80,11 @@ fn runtime() -> Runtime {
 
 /// Tells all that is asked of one store. Its server ends with its turn, so that it costs the others
 /// nothing.
-fn on(bench: &mut Bench, place: &str, open: &Open, leases: &[usize], recorder: &Recorder) {
+fn on(bench: &mut Bench, place: &str, open: &Open, load: &Load, recorder: &Recorder) {
     runtime().block_on(async {
-        hold(bench, place, open().await, leases, recorder).await;
+        hold(bench, place, open().await, &load.leases, recorder).await;
         contend(bench, place, open).await;
-        crowd(bench, place, &*open().await).await;
+        crowd(bench, place, &*open().await, load.pace).await;
     });
 }
 
@@ -86,31 +96,31 @@ fn main() -> ExitCode {
     let shown = recorder.snapshotter();
     recorder.install().unwrap();
 
-    on(&mut bench, "memory", &in_memory(), &LEASES, &shown);
+    on(&mut bench, "memory", &in_memory(), &LIVELY, &shown);
     {
         let alone = testbed::mongo::standalone().unwrap();
         let open = at(patient(alone.url()));
         runtime().block_on(async {
-            crowd(&mut bench, "MongoDB, a server alone", &*open().await).await;
+            crowd(&mut bench, "MongoDB, a server alone", &*open().await, LIVELY.pace).await;
         });
     }
     {
         let set = ReplicaSet::start(3).unwrap();
         let url = patient(set.url());
-        on(&mut bench, "MongoDB, a replica set of three", &at(url), &LEASES, &shown);
+        on(&mut bench, "MongoDB, a replica set of three", &at(url), &LIVELY, &shown);
     }
     {
         let server = testbed::nats::single().unwrap();
         let url = format!("{}/scale", server.url());
-        on(&mut bench, "NATS, one server", &at(url), &LEASES, &shown);
+        on(&mut bench, "NATS, one server", &at(url), &LIVELY, &shown);
     }
     {
         let s3 = S3::start().unwrap();
         let options = bucket::options(&s3, "scale");
-        on(&mut bench, "SeaweedFS, by S3", &in_bucket(options), &OBJECTS, &shown);
+        on(&mut bench, "SeaweedFS, by S3", &in_bucket(options), &BILLED, &shown);
     }
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}/leases", folder.path().display());
-    on(&mut bench, "a folder", &at(url), &OBJECTS, &shown);
+    on(&mut bench, "a folder", &at(url), &BILLED, &shown);
     bench.end()
 }

@@ -126,23 +126,28 @@ impl Answers {
     }
 
     fn poll_next(&mut self, context: &Context<'_>) -> Poll<Reply> {
+        // What it takes the place of ends without the lock: with a waker a task may end that has answers
+        // of its own.
+        let (reply, _former) = self.look(context);
+        reply
+    }
+
+    fn look(&mut self, context: &Context<'_>) -> (Poll<Reply>, Option<Waker>) {
         let mut waiting = self.replies.lock();
         // It is in the table until this value drops.
         let Some(waiting) = waiting.get_mut(&self.number) else {
-            return Poll::Ready(Err(Failure::Closed));
+            return (Poll::Ready(Err(Failure::Closed)), None);
         };
         match waiting.came.pop_front() {
-            Some(reply) => Poll::Ready(reply),
-            None => {
-                waiting.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+            Some(reply) => (Poll::Ready(reply), None),
+            None => (Poll::Pending, waiting.waker.replace(context.waker().clone())),
         }
     }
 }
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        self.replies.lock().remove(&self.number);
+        // It ends without the lock, as the waker in it must.
+        let _gone = self.replies.lock().remove(&self.number);
     }
 }
