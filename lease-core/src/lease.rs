@@ -109,7 +109,8 @@ impl Lease {
         self.shared.status()
     }
 
-    /// Tells each change of the [status](Self::status), as the keeper learns of it.
+    /// Tells each change of the [status](Self::status), as the keeper learns of it. Of the end it tells
+    /// once the [token](Self::cancellation) is cancelled.
     #[must_use]
     pub fn status_changes(&self) -> watch::Receiver<Status> {
         self.shared.status_changes()
@@ -169,7 +170,7 @@ impl Lease {
     }
 
     /// A token that is cancelled once the lease is lost, for code that takes one. To cancel it does
-    /// not end the lease.
+    /// not end the lease. Once it is cancelled, [`status`](Self::status) says why.
     ///
     /// The keeper cancels it. Where the keeper itself cannot run, only [`lost`](Self::lost) and
     /// [`check`](Self::check) tell in time.

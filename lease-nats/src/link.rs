@@ -175,6 +175,10 @@ impl Link {
             return Err(Failure::TooLarge { bytes: body.len(), limit });
         }
         let answers = self.replies.expect(&subject);
+        // Once more, for a connection that was lost meanwhile: who waits by now is told of a later loss.
+        if !self.is_connected() {
+            return Err(Failure::Disconnected);
+        }
         let inbox = self.address(&answers);
         let sent = match headers {
             Some(headers) => {

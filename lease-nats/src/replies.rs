@@ -97,7 +97,7 @@ impl Replies {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        // Each change is one insertion or removal.
+        // Each change leaves it whole: an entry comes or goes, and a reply or a waker in one.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

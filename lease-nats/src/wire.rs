@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use async_nats::{HeaderMap, Message};
+use async_nats::HeaderMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -12,16 +12,18 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::error::{ApiError, Doing, Failure, code, translate};
+use crate::error::{Doing, Failure, code, translate};
 use crate::hearing::Asks;
 use crate::link::Link;
 use crate::probe;
 
 mod answer;
 mod list;
+mod reading;
 
 pub(crate) use answer::{Info, Kept, Settings};
 pub(crate) use list::Listed;
+use reading::{acknowledged, parse};
 
 /// Marks a write that is no news to a waiter.
 pub(crate) const QUIET: &str = "Lease-Quiet";
@@ -276,9 +278,9 @@ impl Wire {
         subject: String,
         headers: Option<HeaderMap>,
         body: Bytes,
-        read: fn(&Message) -> std::result::Result<T, Failure>,
+        read: fn(&[u8]) -> std::result::Result<T, Failure>,
     ) -> std::result::Result<T, Failure> {
-        let answer = async { read(&self.link.ask(subject, headers, body).await?) };
+        let answer = async { read(&self.link.ask(subject, headers, body).await?.payload) };
         self.link.hear(asks, answer).await
     }
 
@@ -312,37 +314,6 @@ fn in_order(build: impl Fn() -> HeaderMap) -> HeaderMap {
             return headers;
         }
     }
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(answer: &Message) -> std::result::Result<T, Failure> {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: Option<ApiError>,
-    }
-    match read(answer)? {
-        Refusal { error: Some(error) } => Err(error.into()),
-        Refusal { error: None } => read(answer),
-    }
-}
-
-/// Which write it became. Read in one pass: each step of a lease waits for it.
-fn acknowledged(answer: &Message) -> std::result::Result<u64, Failure> {
-    #[derive(Deserialize)]
-    struct Acknowledged {
-        error: Option<ApiError>,
-        seq: Option<u64>,
-    }
-    match read(answer)? {
-        Acknowledged { error: Some(error), .. } => Err(error.into()),
-        Acknowledged { error: None, seq } => {
-            seq.ok_or_else(|| Failure::Nonsense("an acknowledgement without a number".into()))
-        }
-    }
-}
-
-fn read<'a, T: Deserialize<'a>>(answer: &'a Message) -> std::result::Result<T, Failure> {
-    let read = serde_json::from_slice(&answer.payload);
-    read.map_err(|error| Failure::Nonsense(error.to_string()))
 }
 
 fn nonsense(what: &str) -> Error {

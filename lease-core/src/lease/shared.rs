@@ -201,7 +201,9 @@ impl Shared {
     pub(crate) async fn lost(&self) -> LossReason {
         let mut status = self.status.subscribe();
         loop {
-            if let Status::Lost(reason) = *status.borrow_and_update() {
+            // Before the look: what comes after it wakes us.
+            status.mark_unchanged();
+            if let Some(reason) = self.reason() {
                 return reason;
             }
             // Its own timer, so that a keeper that is starved or dead does not matter.
