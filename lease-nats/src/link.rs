@@ -165,20 +165,14 @@ impl Link {
         headers: Option<HeaderMap>,
         body: Bytes,
     ) -> std::result::Result<Answers, Failure> {
-        // The driver would keep it and send it when the connection is back: long after the caller
-        // has given up, and perhaps after its lease.
-        if !self.is_connected() {
-            return Err(Failure::Disconnected);
-        }
+        self.can_send()?;
         let limit = self.client.max_payload();
         if body.len() > limit {
             return Err(Failure::TooLarge { bytes: body.len(), limit });
         }
         let answers = self.replies.expect(&subject);
         // Once more, for a connection that was lost meanwhile: who waits by now is told of a later loss.
-        if !self.is_connected() {
-            return Err(Failure::Disconnected);
-        }
+        self.can_send()?;
         let inbox = self.address(&answers);
         let sent = match headers {
             Some(headers) => {
@@ -188,6 +182,15 @@ impl Link {
         };
         sent.map_err(|_| Failure::Closed)?;
         Ok(answers)
+    }
+
+    /// Without a connection the driver would keep it and send it when that is back: long after the caller
+    /// has given up, and perhaps after its lease.
+    fn can_send(&self) -> std::result::Result<(), Failure> {
+        match self.is_connected() {
+            true => Ok(()),
+            false => Err(Failure::Disconnected),
+        }
     }
 
     /// A place that a consumer's messages may be sent to.

@@ -135,13 +135,7 @@ pub(super) const FACTS: &[Fact] = &[
     },
     Fact {
         id: "N9",
-        edits: &[edit(
-            LINK,
-            "if !self.is_connected() {
-            return Err(Failure::Disconnected);
-        }",
-            "",
-        )],
+        edits: &[edit(LINK, "false => Err(Failure::Disconnected),", "false => Ok(()),")],
         package: PACKAGE,
         target: RESTARTS,
         test: "what_is_asked_meanwhile_is_never_sent",
